@@ -97,9 +97,9 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _classify(arguments: argparse.Namespace) -> Answer:
-    from app.answers.failures import log_verdict
+    from app.answers.failures import labelled_text
 
-    return log_verdict.answer(arguments.what, arguments.store)
+    return labelled_text.of_log(arguments.what, arguments.store)
 
 
 def _train(arguments: argparse.Namespace) -> Answer:

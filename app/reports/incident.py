@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from app.answers.failures import incident, logs, said, standing
+from app.answers.failures import incident, logs, said
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
 from app.reports.report import Report, Section, defined, rests_on
@@ -57,7 +57,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
     failed, *preempted = incident.hit(one, titles)
     causes = (failed.first(MOST_ROWS), incident.alternatives(verdicts, titles).first(MOST_ROWS))
     cost = tuple(table.first(MOST_ROWS) for table in preempted)
-    headlines = (*incident.facts(one), *incident.blast_radius(one), *standing.who(row))
+    headlines = (*incident.facts(one), *incident.blast_radius(one), *said.who(row))
     page = Place("incident", {"incident": name})
     return Report(
         kind="incident",
@@ -79,8 +79,8 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
             Section("Cause", causes, (f"{one.cause.title}.",)),
             log_section(ask, verdicts),
             Section("Cost", cost, incident.cost(one)),
-            Section("What people said", (told,), standing.in_words(row)),
-            Section("What we do about it", (), (standing.remedy(row),)),
+            Section("What people said", (told,), said.in_words(row)),
+            Section("What we do about it", (), (said.remedy(row),)),
             Section("Similar incidents", (answer.table("similar_incidents"),)),
             rests_on(held),
         ),

@@ -12,7 +12,7 @@ import pytest
 
 from app.actions import Options, ingest_files
 from app.answers.explore import find
-from app.answers.fleet import coverage, without_cluster
+from app.answers.fleet import coverage, names
 from app.answers.fleet.actions import running
 from app.ask import of_store
 from data.errors import DataError
@@ -143,10 +143,10 @@ def test_without_any_named_cluster_records_wait_in_one(tmp_path: Path) -> None:
     assert not any("no cluster of the store" in text for text in told)
     assert rows(root, "SELECT cluster FROM clusters") == [("cluster",)]
     with closing(Store.open(root)) as store:
-        (found,) = without_cluster.without_cluster(store).rows
+        (found,) = names.without_cluster(store)
         answer = of_store(store)(coverage.contents)
     assert (found.n_records, found.n_names, found.cluster) == (3, 3, "cluster")
-    assert answer.homeless.rows == (found,)
+    assert answer.homeless == (found,)
 
 
 def test_a_host_that_no_cluster_knows_is_told_and_keeps_none(tmp_path: Path) -> None:
@@ -290,5 +290,5 @@ def test_a_record_that_names_no_host_has_no_cluster(tmp_path: Path) -> None:
     read(root, "tickets", "ticket_id,opened_at,text\n1,2026-01-05T11:00:00,broken\n")
     assert rows(root, "SELECT cluster, cluster_from, node FROM tickets") == [(None, "none", None)]
     with closing(Store.open(root)) as store:
-        (found,) = without_cluster.without_cluster(store).rows
+        (found,) = names.without_cluster(store)
     assert (found.n_records, found.n_names, found.names) == (1, 0, ())

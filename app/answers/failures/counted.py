@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from app.words import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from analytics.frames import CountedFailures
 
 
@@ -18,7 +16,7 @@ def record(counted: CountedFailures, *, blind: bool = False) -> dict[str, int | 
     Where no failure could be seen (`blind`) and none is known, none of them is.
     """
     n = counted.by_domain
-    found: dict[str, int | None] = {
+    counts: dict[str, int | None] = {
         "failures": counted.n,
         "failures_by_hardware": n.get("hardware", 0),
         "failures_by_system_software": n.get("system_software", 0),
@@ -28,37 +26,31 @@ def record(counted: CountedFailures, *, blind: bool = False) -> dict[str, int | 
         "failures_of_failure_logs": counted.logged,
     }
     if blind and not counted.n:
-        found = dict.fromkeys(found)
-    return found | {"unexplained_failures": counted.unexplained}
+        counts = dict.fromkeys(counts)
+    return counts | {"unexplained_failures": counted.unexplained}
 
 
 def in_words(counted: CountedFailures) -> str:
     """The parts that sum to all failures, then those of them with a lost node or from a log."""
-    return "; ".join((parts(counted), *_among(counted)))
+    told = [parts(counted)]
+    if counted.lost_node:
+        told.append(f"a node was lost in {numbers.count(counted.lost_node)} of them")
+    if counted.logged:
+        told.append(f"{numbers.count(counted.logged)} of them as a failure log states")
+    return "; ".join(told)
 
 
 def parts(counted: CountedFailures) -> str:
-    """The parts that sum to all failures."""
-    return ", ".join(_by_domain(counted))
-
-
-def _by_domain(counted: CountedFailures) -> Iterator[str]:
-    """The failures of each domain; system software and hardware also where there are none."""
+    """The parts that sum to all failures; hardware and system software also where they are 0."""
     names = {
         "hardware": "by hardware",
         "system_software": "by system software",
         "user": "by the user's program",
         "unknown": "of unknown cause",
     }
-    for domain, name in names.items():
-        n = counted.by_domain.get(domain, 0)
-        if n or domain in ("hardware", "system_software"):
-            yield f"{numbers.count(n)} {name}"
-
-
-def _among(counted: CountedFailures) -> Iterator[str]:
-    """What is counted again: failures in which a node was lost, and those of a failure log."""
-    if counted.lost_node:
-        yield f"a node was lost in {numbers.count(counted.lost_node)} of them"
-    if counted.logged:
-        yield f"{numbers.count(counted.logged)} of them as a failure log states"
+    by_domain = [(counted.by_domain.get(domain, 0), domain) for domain in names]
+    return ", ".join(
+        f"{numbers.count(n)} {names[domain]}"
+        for n, domain in by_domain
+        if n or domain in ("hardware", "system_software")
+    )

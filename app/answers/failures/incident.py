@@ -12,8 +12,7 @@ from analytics.failures.incidents.wording import NO_CAUSE
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Number, Part, Table, composed
 from app.answers.described import Rows
-from app.answers.failures import incidents, replay, similar
-from app.answers.failures import standing as standing_of
+from app.answers.failures import incidents, replay, said, similar
 from app.answers.failures.taxonomy import cause_titles, taxonomy
 from app.answers.reliability import sight
 from app.ask import EVERYTHING
@@ -104,6 +103,7 @@ def incident(store: Store, incident_id: str) -> Incident:
         return replace(incident(store, heir), asked_id=incident_id)
     causes = taxonomy(store).causes
     verdicts = incident_queries.verdicts(store, incident_id)
+    during = Selection(row["cluster"], row["start_at"], row["end_at"] + timedelta(microseconds=1))
     for column in ("evidence", "alternatives"):
         verdicts[column] = verdicts[column].map(json.loads)
     return Incident(
@@ -113,15 +113,9 @@ def incident(store: Store, incident_id: str) -> Incident:
         asked_id=incident_id,
         verdicts=verdicts,
         emptied=incident_id in store.arranged.emptied,
-        jobs_known=_jobs_known(store, row),
+        # where no job of then was recorded, nobody knows that it hit none
+        jobs_known=bool(row["n_jobs"]) or not sight.sight(store, during).jobs_unknown,
     )
-
-
-def _jobs_known(store: Store, row: Mapping[str, Any]) -> bool:
-    """Whether jobs of then were recorded: else nobody knows that it hit none."""
-    began, ended = row["start_at"], row["end_at"]
-    of = Selection(row["cluster"], began, ended + timedelta(microseconds=1))
-    return bool(row["n_jobs"]) or not sight.sight(store, of).jobs_unknown
 
 
 def answer(ask: Ask, incident_id: str) -> Answer:
@@ -135,8 +129,8 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             composed(of_failures.WHO_ACTS, one.cause.owner, one.cause.action),
             *facts(one),
             *blast_radius(one),
-            *standing_of.who(one.row),
-            standing_of.doing(one.row),
+            *said.who(one.row),
+            said.doing(one.row),
         ),
         (
             timeline(one),
@@ -150,7 +144,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
         ),
         notes=(
             *standing(one),
-            *ask(standing_of.arrangement, str(one.row["incident_id"])),
+            *ask(said.arrangement, str(one.row["incident_id"])),
             *decided(one, titles),
         ),
         record=incidents.record(one.row)
@@ -352,9 +346,8 @@ def loop(one: Incident) -> tuple[Table, ...]:
 def _jobs(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
     """Attempts that failed or were preempted."""
     one = ask(incident, incident_id)
-    members = one.dated_members
-    attempts = members[members.index.isin(one.attempts.index)].head(limit)
-    return _members(attempts, "incident_jobs", "Jobs hit")
+    hit = one.dated_members.index.isin(one.attempts.index)
+    return _members(one.dated_members[hit].head(limit), "incident_jobs", "Jobs hit")
 
 
 def _by_node(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
@@ -392,16 +385,13 @@ def standing(one: Incident) -> tuple[str, ...]:
 
 def decided(one: Incident, titles: Mapping[str, str]) -> tuple[str, ...]:
     """What a person decided or wrote, and what the evidence says of it."""
-    row = one.row
-    cause = (_decided(row, titles),) if row["decided"] else ()
-    return (*cause, f"Note: {row['note']}") if isinstance(row["note"], str) else cause
-
-
-def _decided(row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
-    """That a person decided, and what the evidence says of it."""
+    row, notes = one.row, []
     derived = str(row["derived_cause"])
-    if derived in NO_CAUSE:
-        return "A person decided the cause; no evidence names one."
-    if derived == row["cause"]:
-        return "A person confirmed the cause that the evidence names."
-    return f"A person decided the cause; the evidence names: {titles.get(derived, derived)}."
+    if row["decided"] and derived in NO_CAUSE:
+        notes.append("A person decided the cause; no evidence names one.")
+    elif row["decided"] and derived == row["cause"]:
+        notes.append("A person confirmed the cause that the evidence names.")
+    elif row["decided"]:
+        named = titles.get(derived, derived)
+        notes.append(f"A person decided the cause; the evidence names: {named}.")
+    return (*notes, f"Note: {row['note']}") if isinstance(row["note"], str) else tuple(notes)

@@ -193,18 +193,22 @@ def evidence(attempt: Mapping[Any, Any]) -> Table:
         "evidence",
         "Evidence",
         EVIDENCE,
-        tuple(_piece(each, attempt) for each in ranked),
+        [_piece(piece, attempt) for piece in ranked],
         "No health event, node event, scheduler's reason or log line near the end of this "
         "attempt was recorded: nothing says why it ended.",
     )
 
 
-def _piece(each: Mapping[str, Any], attempt: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """A piece of evidence, with its time relative to the end."""
-    offset, end_at, known = each.get("offset_s"), attempt["end_at"], attempt["cluster"]
+def _piece(piece: Mapping[str, Any], attempt: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """A piece of evidence, with its time relative to the end and the code of its check."""
+    offset, end_at, xid = piece.get("offset_s"), attempt["end_at"], piece.get("xid")
     at = None if offset is None or pd.isna(end_at) else end_at + pd.Timedelta(seconds=offset)
-    told = (each.get(name) for name in ("severity", "node", "cause", "text", "why", "n"))
-    return (relative(offset), each["role"], _check(each), *told, at, each.get("key"), known)
+    check = str(piece.get("check") or piece.get("kind"))
+    if isinstance(xid, int | float) and xid == xid:
+        check += f" {xid:.0f}"
+    said = (piece.get(name) for name in ("severity", "node", "cause", "text", "why", "n"))
+    key, cluster = piece.get("key"), attempt["cluster"]
+    return (relative(offset), piece["role"], check, *said, at, key, cluster)
 
 
 def relative(offset_s: float | None) -> str:
@@ -219,12 +223,6 @@ def relative(offset_s: float | None) -> str:
         return "at the end"
     side = "before" if offset_s < 0 else "after"
     return f"{numbers.duration(abs(offset_s) / 3600.0)} {side} the end"
-
-
-def _check(each: Mapping[str, Any]) -> str:
-    """The check that spoke, with its code where it has one."""
-    check, xid = each.get("check") or each.get("kind"), each.get("xid")
-    return f"{check} {xid:.0f}" if isinstance(xid, int | float) and xid == xid else str(check)
 
 
 def _text(value: object) -> str:

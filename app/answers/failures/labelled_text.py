@@ -1,8 +1,8 @@
-"""How well does a model of a site's labelled text name the cause?"""
+"""What does a log say its job failed of, and how well does a model of labelled text name causes?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from analytics.errors import AnalysisError
 from analytics.failures.taxonomy import taxonomy
 from analytics.proportion import proportion
+from app.answers.columns import columns
 from app.answers.content import Answer, Number, estimated
 from app.answers.described import Rows, sheet_of
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_failures
+from data.ingest.source import read_log_lines
 from data.ingest.tabular import read_labelled_text
-from data.models import save_model
+from data.models import load_model, save_model
 from data.site import load_site
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from analytics.estimate import Estimate
+    from analytics.failures.log_classifier import LogVerdict
     from analytics.failures.text_model.evaluation import Evaluation
     from analytics.failures.text_model.model import Prediction, TextModel
     from analytics.failures.text_model.training import Training
@@ -38,6 +41,10 @@ PER_CLASS = (
     Column("n", "Rows", "count"),
 )
 AT_COVERAGE = (Column("coverage", "Coverage", "ratio"), Column("accuracy", "Accuracy", "share"))
+SCHEMES = ("rsc", "acme", "llama3")
+"""Whose labels stand beside a cause."""
+EVIDENCE = (Column("line", "Line", "count"), *columns("text"))
+ALTERNATIVES = (*columns("cause", "confidence"), Column("reason", "Because"))
 
 
 @dataclass(frozen=True)
@@ -353,3 +360,66 @@ def _notes(name: str, labelled: LabelledText) -> tuple[str, ...]:
         "whose fields do not fit the header": labelled.n_broken,
     }
     return tuple(f"{name}: {n} rows {why} are left out" for why, n in counts.items() if n)
+
+
+def of_log(name: str, root: Path) -> Answer:
+    """The cause that a log shows, on which lines, and what else it may be.
+
+    The rules first; where they do not decide, the model that the site at `root` trained, if any,
+    before the shipped one.
+    """
+    from analytics.failures.log_classifier import classify_log
+
+    log = read_log_lines(name)
+    site = load_site(root)
+    verdict = classify_log(log.lines)
+    if verdict.method != "log_rule" and (document := load_model(root)) is not None:
+        from analytics.failures.text_model.job_logs import with_site_model
+        from analytics.failures.text_model.model import from_document
+
+        verdict = with_site_model(verdict, log.lines, from_document(document), site.causes)
+    evidence = tuple(replace(line, line=log.numbers[line.line - 1]) for line in verdict.evidence)
+    verdict = replace(verdict, evidence=evidence)
+    labels = {scheme: site.causes.label_of(scheme, verdict.cause) for scheme in SCHEMES}
+    read = f"{name}: read {len(log.lines):,} of {log.n_lines:,} lines"
+    keys = ("domain", "confidence", "method", "symptom", "evidence", "alternatives")
+    record = {
+        "cause": verdict.cause,
+        "labels": labels,
+        **{key: getattr(verdict, key) for key in keys},
+        "n_lines": log.n_lines,
+    }
+    return Answer(
+        _sentence(verdict),
+        (
+            Number(
+                of_failures.LOG_CONFIDENCE,
+                numbers.percent(verdict.confidence),
+                exact=verdict.confidence,
+            ),
+            Number(
+                of_failures.LABELS,
+                ", ".join(f"{scheme} {label}" for scheme, label in labels.items() if label)
+                or "none",
+            ),
+        ),
+        tuple(
+            Rows(described, items).table(key, title)
+            for key, title, described, items in (
+                ("evidence", "The lines that say it", EVIDENCE, verdict.evidence),
+                ("alternatives", "What else it may be", ALTERNATIVES, verdict.alternatives),
+            )
+            if items
+        ),
+        notes=(read,) if len(log.lines) < log.n_lines else (),
+        record=record,
+        sheet=sheet_of([record]),
+    )
+
+
+def _sentence(verdict: LogVerdict) -> str:
+    """What the log says, and how that is known."""
+    if verdict.method == "none":
+        return "The log does not say what failed"
+    symptom = f", seen as {verdict.symptom}" if verdict.symptom else ""
+    return f"The log says {verdict.cause} ({verdict.domain}){symptom}, by {verdict.method}"

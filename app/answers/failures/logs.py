@@ -86,17 +86,24 @@ def excerpts(
     """
     counting = named(evidence)
     whole = [
-        LogLine(int(number), _line(text), (str(file), int(number)) in counting)
+        LogLine(
+            int(number),
+            shortened(printable(str(text or "")), LONGEST),
+            (str(file), int(number)) in counting,
+        )
         for file, number, text in zip(log["file"], log["line_no"], log["text"], strict=True)
     ]
     kept = places([line.counts for line in whole], around=around, last=last)
     by_file: dict[str, list[LogLine]] = {}
     for place in kept:
         by_file.setdefault(str(log["file"].iloc[place]), []).append(whole[place])
-    return tuple(
-        Excerpt(f"{title}{one_line(file)}{_cut(quoted, most)}", tuple(quoted[:most]))
-        for file, quoted in by_file.items()
-    )
+    shown = []
+    for file, quoted in by_file.items():
+        cut = (
+            f" (first {most} of {len(quoted):,} lines)" if len(quoted[:most]) < len(quoted) else ""
+        )
+        shown.append(Excerpt(f"{title}{one_line(file)}{cut}", tuple(quoted[:most])))
+    return tuple(shown)
 
 
 def places(marked: Sequence[bool], *, around: int, last: int) -> list[int]:
@@ -116,15 +123,3 @@ def places(marked: Sequence[bool], *, around: int, last: int) -> list[int]:
         for at in range(place - around, place + around + 1)
     }
     return sorted(at for at in near if 0 <= at < len(marked))
-
-
-def _line(text: object) -> str:
-    """A line as it is quoted."""
-    return shortened(printable(str(text or "")), LONGEST)
-
-
-def _cut(quoted: Sequence[LogLine], most: int | None) -> str:
-    """That not all of the lines are quoted."""
-    if most is None or len(quoted) <= most:
-        return ""
-    return f" (first {most} of {len(quoted):,} lines)"

@@ -11,7 +11,7 @@ from analytics.failures.node_history import Node
 from analytics.fleet.node_identity import folded, short_name
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, composed
-from app.answers.failures import incidents, unused
+from app.answers.failures import incidents
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.reliability import sight
 from app.ask import EVERYTHING
@@ -163,7 +163,14 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
             tickets(one),
             facts(one),
         ),
-        notes=(*_limits(one), *unseen),
+        notes=(
+            *(
+                f"Only the latest {READ:,} {name} are counted: choose a shorter period."
+                for name, rows in {"records": one.history, "attempts": one.attempts}.items()
+                if len(rows) >= READ
+            ),
+            *unseen,
+        ),
         terms=terms.DOMAINS,
     )
 
@@ -220,7 +227,7 @@ def _listed(parts: Sequence[str], last: str) -> str:
 def without_jobs(ask: Ask, one: Node) -> str | None:
     """That no job is known to have run on it; None where one did, in whatever period."""
     known = ask(hosts.used, one.cluster, one.node)
-    return None if known else unused.without_jobs(ask, one.cluster)
+    return None if known else no_job_known(ask, one.cluster)
 
 
 def whose(one: Node) -> str:
@@ -382,11 +389,12 @@ def _behind(
     return replace(table, key="node_dialog", rows=table.rows[:limit], note="")
 
 
-def _limits(one: Node) -> tuple[str, ...]:
-    """That older records may exist."""
-    read = {"records": one.history, "attempts": one.attempts}
-    return tuple(
-        f"Only the latest {READ:,} {name} are counted: choose a shorter period."
-        for name, rows in read.items()
-        if len(rows) >= READ
-    )
+def no_job_known(ask: Ask, cluster: str | None) -> str:
+    """That no job ran on a host, as far as the records of its cluster can tell."""
+    n_ran, n_unplaced = ask(hosts.placed).get(cluster, (0, 0))
+    if not n_ran:
+        return f"the records hold no job{'' if cluster is None else f' of cluster {cluster}'}"
+    if n_unplaced:
+        where = f"nothing says where {n_unplaced:,} of {n_ran:,} attempts ran"
+        return f"no job is known to have run here; {where}"
+    return "no job ran here in the records"

@@ -124,26 +124,20 @@ def phases_table(found: Replay | None, one: Incident) -> Table:
 
 def says(found: Replay, one: Incident, phase: str) -> str:
     """What the records show of a phase, or that they show nothing."""
-    return _first(one) if phase == "first event" else follows(found, phase)
+    if phase != "first event":
+        return follows(found, phase)
+    texts = map(text, playing.first_records(one.members)["text"])
+    records = list(dict.fromkeys(said for said in texts if said))
+    more = f"; {len(records) - QUOTED:,} more" if len(records) > QUOTED else ""
+    return "; ".join(records[:QUOTED]) + more
 
 
 def follows(found: Replay, phase: str) -> str:
     """What the records show of a phase after the first event."""
-    if phase == "spread":
-        return _spread(found)
-    return _preemptions(found) if phase == "preemptions" else recovered(found.recovery)
-
-
-def _first(one: Incident) -> str:
-    """The first records, two of them where there are more."""
-    texts = map(text, playing.first_records(one.members)["text"])
-    told = list(dict.fromkeys(each for each in texts if each))
-    more = f"; {len(told) - QUOTED:,} more" if len(told) > QUOTED else ""
-    return "; ".join(told[:QUOTED]) + more
-
-
-def _spread(found: Replay) -> str:
-    """From how many nodes to how many."""
+    if phase == "preemptions":
+        return _preemptions(found)
+    if phase != "spread":
+        return recovered(found.recovery)
     if not found.n_hit:
         return "no record names a node"
     if found.phase("spread").from_at is not None:

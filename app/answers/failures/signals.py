@@ -14,7 +14,6 @@ from app.words.numbers import number, percent
 from data.queries import incidents as incident_queries
 
 if TYPE_CHECKING:
-    from analytics.estimate import Estimate
     from app.answers.failures.incidents import Kind
     from app.ask import Ask
     from data.filters import Selection
@@ -33,7 +32,14 @@ DESCRIBED = (
         help=terms.COMPANIONS.definition,
     ),
     field("share", "Share", "share", on=TABLE),
-    field("share", of=lambda companion: _in_one_cell(companion.share), on=CSV),
+    field(
+        "share",
+        of=lambda c: (
+            f"{number(c.share.value)} ({number(c.share.lower)} to "
+            f"{number(c.share.upper)}, {percent(c.share.conf_level)}, n {c.share.n:,})"
+        ),
+        on=CSV,
+    ),
     field("n_both", "Incidents with both", "count"),
     field(
         "of",
@@ -83,9 +89,3 @@ def answer(ask: Ask, selection: Selection, kind: Kind, *, conf_level: float = 0.
         record=[vars(companion) for companion in shown],
         sheet=rows.sheet(),
     )
-
-
-def _in_one_cell(share: Estimate) -> str:
-    """A share with its interval, its level and n, in one cell."""
-    bounds = f"{number(share.lower)} to {number(share.upper)}"
-    return f"{number(share.value)} ({bounds}, {percent(share.conf_level)}, n {share.n:,})"

@@ -17,7 +17,6 @@ from data.queries import failures as failure_queries
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analytics.estimate import Estimate
     from analytics.failures.calibration import CheckTrust
     from app.ask import Ask
     from data.filters import Selection
@@ -104,10 +103,7 @@ def of_checks(ask: Ask, selection: Selection) -> Answer:
     )
 
 
-BASES = {
-    "planted": "planted in the demo",
-    "confirmed": "confirmed by people",
-}
+BASES = {"planted": "planted in the demo", "confirmed": "confirmed by people"}
 """Where right causes come from."""
 NOT_CONFIRMED = Missing(
     "confusion",
@@ -166,7 +162,8 @@ def of_verdicts(matrix: ConfusionMatrix) -> Answer:
 def sentence(matrix: ConfusionMatrix) -> str:
     """The shares that are known, the most telling first."""
     return " ".join(
-        f"{_share(share)} of the {what}."
+        f"{numbers.percent(share.value)} ({numbers.percent_interval(share)}, n = {share.n:,}) of "
+        f"the {what}."
         for share, what in (
             (matrix.right_where_named_ratio, "verdicts that name a cause are right"),
             (matrix.right_with_event_ratio, "causes that a health event shows are found"),
@@ -176,9 +173,3 @@ def sentence(matrix: ConfusionMatrix) -> str:
         )
         if share.value is not None
     )
-
-
-def _share(share: Estimate) -> str:
-    """A share with its interval and n."""
-    interval = numbers.percent_interval(share)
-    return f"{numbers.percent(share.value)} ({interval}, n = {share.n:,})"

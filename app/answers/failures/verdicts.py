@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from analytics.failures.summary import FailureSummary, failure_summary, verdicts_of_labels
-from app.answers.columns import columns
+from app.answers.columns import KNOWN, columns
 from app.answers.content import Answer, Part, Table
 from app.answers.failures.taxonomy import taxonomy
 from app.answers.reliability import sight
@@ -18,20 +18,17 @@ from data.queries import fleet as fleet_queries
 from data.queries import reliability as reliability_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
 
-_COLUMNS = columns(
-    "job_id", "attempt", "failed_at", "state", "cause", "domain", "confidence", "method", "node",
-    "evidence", "n_gpus", "gpu_hours", "user", "account", "name", "partition", "cluster",
-    "attempt_key", wide=("evidence", "gpu_hours", "user", "account", "name", "partition"),
-)  # fmt: skip
-COLUMNS = tuple(
-    replace(column, title="Held (GPU-h)") if column.key == "gpu_hours" else column
-    for column in _COLUMNS
+_OF_JOBS = ("user", "account", "name", "partition")
+COLUMNS = (
+    *columns("job_id", "attempt", "failed_at", "state", "cause", "domain", "confidence", "method"),
+    *columns("node", "evidence", "n_gpus", wide=("evidence",)),
+    replace(KNOWN["gpu_hours"], title="Held (GPU-h)", wide=True),
+    *columns(*_OF_JOBS, wide=_OF_JOBS),
+    *columns("cluster", "attempt_key"),
 )
 
 
@@ -100,7 +97,14 @@ def attempts(
         counted=counted,
         limit=limit,
     )
-    n = _counted(ask(summarised, selection), cause, domain, counted=counted)
+    summary = ask(summarised, selection)
+    n: int | None = summary.n_failed_attempts
+    if counted:
+        n = None  # the summary counts those of failure logs too, which are not listed here
+    elif cause is not None:
+        n = sum(count.n_attempts for count in summary.by_cause if count.cause == cause)
+    elif domain is not None:
+        n = summary.n_failed_of([domain])
     whole = Part("Failed attempts", attempts, (selection, cause, domain, counted), total=n)
     return replace(_table(listed), everything=whole)
 
@@ -110,31 +114,12 @@ def behind(ask: Ask, *arguments: Any, limit: int = EVERYTHING) -> Table:
     return replace(attempts(ask, *arguments, limit=limit), key="verdicts")
 
 
-def _counted(
-    of: FailureSummary, cause: str | None, domain: str | None, *, counted: bool
-) -> int | None:
-    """How many there are."""
-    if counted:
-        return None  # the summary counts those of failure logs too, which are not listed here
-    if cause is not None:
-        return sum(each.n_attempts for each in of.by_cause if each.cause == cause)
-    if domain is not None:
-        return of.n_failed_of([domain])
-    return of.n_failed_attempts
-
-
 def _table(listed: pd.DataFrame) -> Table:
-    """The evidence that counts as one text."""
-    shown = listed.assign(evidence=listed["evidence"].map(_counting))
-    return Table(
-        "attempts",
-        "Failed attempts",
-        COLUMNS,
-        shown,
-        "No failed attempt is recorded in this selection.",
-    )
-
-
-def _counting(evidence: Sequence[Mapping[str, object]]) -> str | None:
-    """The texts that speak for the verdict, the strongest first; None where none does."""
-    return " | ".join(str(each["text"]) for each in evidence if each.get("role") == "cause") or None
+    """The texts that speak for a verdict as one, the strongest first."""
+    evidence = [
+        " | ".join(str(piece["text"]) for piece in pieces if piece.get("role") == "cause") or None
+        for pieces in listed["evidence"]
+    ]
+    empty = "No failed attempt is recorded in this selection."
+    shown = listed.assign(evidence=pd.Series(evidence, listed.index, dtype=object))
+    return Table("attempts", "Failed attempts", COLUMNS, shown, empty)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, counted
 from app.answers.described import Rows, field
-from app.answers.fleet import clocks, ingests, inventory, names, without_cluster
+from app.answers.fleet import clocks, ingests, inventory, names
 from app.answers.fleet import collected as freshness
 from app.ask import EVERYTHING
 from app.words import numbers, terms
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from app.answers.fleet.ingests import Snapshots
     from app.answers.fleet.inventory import Known
     from app.answers.fleet.names import Names
-    from app.answers.fleet.without_cluster import WithoutCluster
     from app.ask import Ask
+    from data.queries.fleet import Homeless
     from data.store import Store
 
 
@@ -79,7 +79,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
             *ingests.forgotten_notes(ask(fleet.forgotten)),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
-            *without_cluster.notes(ask(without_cluster.without_cluster)),
+            *names.without_cluster_notes(ask(names.without_cluster)),
             *inventory.notes(ask(inventory.known, Selection(selection.cluster))),
         ),
         (terms.COVERAGE,),
@@ -204,7 +204,7 @@ class Contents:
     """Rows of each table."""
     coverage: Coverage
     names: Names
-    homeless: WithoutCluster
+    homeless: tuple[Homeless, ...]
     contradictions: list[Contradiction]
     """Sources whose clock or zone contradicts another's."""
     collected: pd.DataFrame
@@ -230,7 +230,7 @@ def contents(store: Store) -> Contents:
         tables=fleet.table_counts(store),
         coverage=held(store, Selection()),
         names=names.names(store, Selection()),
-        homeless=without_cluster.without_cluster(store),
+        homeless=names.without_cluster(store),
         contradictions=clocks.contradictions(store, Selection()),
         collected=collected.until(store, Selection()),
         kept=ingests.snapshots(store),
@@ -254,7 +254,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             table(shown.coverage),
             *([] if shown.collected.empty else [freshness.table(shown.collected, now)]),
             names.table(shown.names),
-            *([without_cluster.table(shown.homeless)] if shown.homeless.rows else []),
+            *([names.without_cluster_table(shown.homeless)] if shown.homeless else []),
             ingests.snapshots_table(shown.kept),
         ),
         notes=(
@@ -263,7 +263,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
-            *without_cluster.notes(shown.homeless),
+            *names.without_cluster_notes(shown.homeless),
             *freshness.notes(shown.collected, now),
             *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
@@ -275,7 +275,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             "earlier_snapshots_bytes": shown.kept.earlier_bytes,
             "clock_offsets": clocks.rows(shown.contradictions).records(),
             **names.record(shown.names),
-            **without_cluster.record(shown.homeless),
+            "records_without_cluster": [records._asdict() for records in shown.homeless],
             **freshness.record(shown.collected),
             **inventory.record(shown.nodes),
             "landlock": unguarded is None,

@@ -1,4 +1,4 @@
-"""Under which names do the records know each node?"""
+"""Under which names do the records know each node, and which name no cluster of the store?"""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.answers.columns import columns
-from app.answers.described import Rows
+from app.answers.described import Rows, field
 from app.words import numbers
 from app.words.cells import Column
 from data.queries import fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     import pandas as pd
 
     from app.answers.content import Table
     from data.filters import Selection
+    from data.queries.fleet import Homeless
     from data.store import Store
 
 COLUMNS = (
@@ -37,6 +38,13 @@ WHY = {
     IN_LOGS: "no compute node: only logs name it",
 }
 """By rule."""
+WHY_HOMELESS = {
+    "none": "no cluster of the store knows the host or job",
+    "several": "several clusters know the host or job",
+}
+"""By what tells the cluster (`cluster_from`)."""
+
+
 _TOLD = 3
 """Names that a sentence tells."""
 
@@ -117,3 +125,45 @@ def _some(things: Collection[str]) -> str:
     first = sorted(things)[:_TOLD]
     more = len(things) - len(first)
     return ", ".join(first) + (f" and {more:,} more" if more else "")
+
+
+def without_cluster(store: Store) -> tuple[Homeless, ...]:
+    """Records that belong to no cluster so far, by table."""
+    return tuple(fleet.without_cluster(store))
+
+
+def _hosts_of(records: Homeless) -> str | None:
+    if not records.names:
+        return None
+    more = records.n_names - _TOLD
+    return ", ".join(records.names[:_TOLD]) + (f" and {more:,} more" if more > 0 else "")
+
+
+HOMELESS = (
+    field("table", "Table"),
+    field("n_records", "Records", "count"),
+    field("named", "Hosts or jobs they name", of=_hosts_of, none="none"),
+    field("why", "Why", of=lambda records: WHY_HOMELESS[records.cluster_from]),
+    *columns("cluster"),
+)
+
+
+def without_cluster_table(homeless: Sequence[Homeless]) -> Table:
+    """Records without a cluster, and the hosts or jobs that they name."""
+    return Rows(HOMELESS, homeless).table(
+        "records_without_cluster",
+        "Records without a cluster",
+        empty="Every record belongs to a cluster.",
+    )
+
+
+def without_cluster_notes(homeless: Sequence[Homeless]) -> Iterator[str]:
+    """How many records count in no cluster, and what to do."""
+    n_records = sum(records.n_records for records in homeless)
+    if n_records:
+        tables = ", ".join(dict.fromkeys(records.table for records in homeless))
+        yield (
+            f"{numbers.counted(n_records, 'record')} of {tables} without a cluster: their source "
+            "names none, and none or several of the store know their host or job. They count "
+            "nowhere until the records of their cluster are read; --cluster says which it is."
+        )

@@ -2,19 +2,117 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.reliability.comparisons import PUBLISHED_BY, RSC1_RATE, RSC2_RATE
+from analytics.reliability.fleet_verdict import Verdict, fleet_verdict
 from app.answers.content import Answer, Number
 from app.answers.efficiency import ettr, ledger, ledger_numbers
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet import nodes, verdict
-from app.answers.reliability import mttf, rate_by_group
+from app.answers.fleet import nodes
+from app.answers.reliability import detection, mttf, rate_by_group
+from app.answers.reliability.sight import CANNOT
 from app.words import numbers
+from data.filters import MTTF_MIN_GPUS
 
 if TYPE_CHECKING:
+    from analytics.reliability.mttf import MttfReport
     from app.ask import Ask
     from data.filters import Selection
+    from data.store import Store
+
+QUARTER = timedelta(days=91)
+OWN = "own last quarter"
+PUBLISHED = {"RSC-1": RSC1_RATE, "RSC-2": RSC2_RATE}
+"""Published fleets with their failures per 1,000 node-days."""
+REFERENCES = (OWN, *PUBLISHED)
+HOW: dict[Verdict, str] = {
+    "well": "not clearly above {than}",
+    "watch": "above {than}, though chance can make that",
+    "act": "clearly above {than}",
+    "unknown": "too little to say whether that is above {than}",
+}
+WORDS: dict[Verdict, str] = {
+    "well": "Well", "watch": "Watch", "act": "Act", "unknown": "Unknown"
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The failure rate beside a reference."""
+
+    verdict: Verdict
+    reference: str
+    """Its name."""
+    selection: Selection
+    """What is counted, by the definition of the reference."""
+    report: MttfReport
+    rate: Estimate
+    than: Estimate
+    """The reference, per 1,000 node-days."""
+
+
+def last_quarter(store: Store, selection: Selection) -> MttfReport | None:
+    """Failure rate of the 91 days before the period; None where nothing ran in them."""
+    start = selection.from_at
+    if start is None or start - mttf.EARLIEST < QUARTER:
+        return None
+    now = replace(selection, from_at=start - QUARTER, to_at=start)
+    report = mttf.measured(store, now, by_node=False)
+    return report if report.rate.exposure else None
+
+
+def judged(ask: Ask, selection: Selection, reference: str | None = None) -> Judged:
+    """The verdict; without a reference beside the own last quarter, else beside RSC-1.
+
+    Where failures could not all be seen, nothing is said beside a published rate.
+    """
+    report, quarter = ask(mttf.measured, selection), ask(last_quarter, selection)
+    name = reference or (OWN if quarter is not None else "RSC-1")
+    than = unknown(CONF_LEVEL, 0)
+    if name == OWN and quarter is not None:
+        than = quarter.rate.rate_per_1000_node_days
+    elif name in PUBLISHED and report.rate.exposure and not detection.rate_in_words(report):
+        selection, value = by_paper(selection), PUBLISHED[name]
+        report = ask(mttf.measured, selection, by_node=False)
+        than = Estimate(value, value, value, CONF_LEVEL, 0)
+    rate = report.rate.rate_per_1000_node_days
+    verdict = fleet_verdict(rate, than, blind=report.blind)
+    return Judged(verdict, name, selection, report, rate, than)
+
+
+def by_paper(selection: Selection) -> Selection:
+    """The selection as the paper counts: its definition, jobs of more than 128 GPUs."""
+    least = max(selection.min_gpus, MTTF_MIN_GPUS)
+    return replace(selection, definition=PUBLISHED_BY, min_gpus=least)
+
+
+def sentence(shown: Judged) -> str:
+    """The verdict, and what it rests on; no verdict where nothing ran."""
+    if not shown.report.rate.exposure:
+        return mttf.fleet_sentence(shown.report)
+    said = mttf.rate_in_words(shown.report)
+    blind = shown.verdict == "unknown" and shown.report.failures_known is None
+    word = CANNOT if blind else WORDS[shown.verdict]
+    said = f"{word[:1].upper()}{word[1:]}: {said[:1].lower()}{said[1:]}"
+    if shown.than.value is not None and not blind:
+        width = f" ({numbers.interval(shown.than)})" if shown.than.has_width else ""
+        than = f"{numbers.number(shown.than.value)}{width} of {_of(shown.reference)}"
+        how = HOW[shown.verdict].format(than=than)
+        if shown.verdict == "well" and (shown.rate.value or 0.0) <= shown.than.value:
+            how = f"not above {than}"
+        return f"{said}; {how}."
+    if shown.reference == OWN:
+        return f"{said}; nothing is recorded of the quarter before."
+    return f"{said}."
+
+
+def _of(reference: str) -> str:
+    """The reference in a sentence."""
+    return "the quarter before" if reference == OWN else f"{reference}, by its definition"
 
 
 def answer(
@@ -24,10 +122,10 @@ def answer(
 
     `gpus` is the job size of the MTTF; the largest usual one where none is given.
     """
-    shown = verdict.judged(ask, selection, reference)
+    shown = judged(ask, selection, reference)
     report, before = ask(mttf.measured, selection), ask(mttf.measured_before, shown.selection)
     return Answer(
-        verdict.sentence(shown),
+        sentence(shown),
         (
             mttf.Headlines(shown.report, before, shown.selection).number(mttf.RATE),
             mttf.projected_number(mttf.of_size(ask, selection, gpus)),

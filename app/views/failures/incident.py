@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.answers.failures import incident, incidents, standing, taxonomy
+from app.answers.failures import incident, incidents, said, taxonomy
 from app.ask import FEW
 from app.ask.cached import ask
 from app.show import page
@@ -36,7 +36,7 @@ with head:
 for note in incident.standing(one):
     notice = st.warning if one.row["retired"] else st.info
     notice(escaping.escaped(note), icon=":material/history:")
-page.notes(ask(standing.arrangement, str(one.row["incident_id"])))
+page.notes(ask(said.arrangement, str(one.row["incident_id"])))
 page.blocks([answer.chart("incident_timeline")], scope)
 replay.show(answer.chart("incident_replay"), scope)
 page.blocks([answer.table("incident_phases")], scope, titled=False)

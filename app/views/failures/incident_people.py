@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.failures import said as said_of
-from app.answers.failures import standing
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import said
@@ -24,8 +23,8 @@ def show(one: Incident, scope: Scope) -> None:
     """Owner, assignee, times; what is done about it; then what was said, beside the forms."""
     incident_id = str(one.row["incident_id"])
     st.header("Who has it", anchor=False)
-    page.headlines(standing.who(one.row), scope)
-    st.markdown(f"**What we do about it:** {escaping.escaped(standing.remedy(one.row))}")
+    page.headlines(said_of.who(one.row), scope)
+    st.markdown(f"**What we do about it:** {escaping.escaped(said_of.remedy(one.row))}")
     told, forms = st.columns(2, gap="large")
     with told:
         st.header("What people said", anchor=False)

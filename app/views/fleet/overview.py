@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.answers.efficiency import best_interval
-from app.answers.fleet import overview, verdict
+from app.answers.fleet import overview
 from app.ask.cached import ask
 from app.show import links, page
 from app.views.fleet import demo, start
@@ -19,7 +19,7 @@ head = st.container(gap="xsmall")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     reference = st.segmented_control(
         "Beside",
-        verdict.REFERENCES,
+        overview.REFERENCES,
         key="reference",
         bind="query-params",
         help="What the failure rate is judged by. Unless one is chosen: the own last quarter where "

@@ -14,8 +14,7 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
 from app.answers.fleet.actions.action import TITLES, Action, rank
 from app.answers.fleet.actions.failures import of_causes, of_incidents, of_mass_failures
-from app.answers.fleet.actions.hosts import of_hosts
-from app.answers.fleet.actions.nodes import of_lemons
+from app.answers.fleet.actions.nodes import of_hosts, of_lemons
 from app.answers.fleet.actions.running import of_sources, of_stragglers
 from app.answers.reliability import sight
 from app.words import numbers

@@ -9,7 +9,7 @@ import pandas as pd
 from analytics.fleet.silent_sources import silent_sources
 from analytics.training.stragglers.slowdown import STRAGGLING
 from app.answers.failures import verdicts
-from app.answers.fleet import coverage, without_cluster
+from app.answers.fleet import coverage, names
 from app.answers.fleet.actions.action import Action, recorded, target
 from app.answers.fleet.collected import STALE_HOURS
 from app.answers.training import fleet
@@ -57,7 +57,7 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
         return
     counts = ask(verdicts.summarised, selection)
     unexplained = counts.counted.unexplained
-    homeless = {one.table for one in ask(without_cluster.without_cluster).rows}
+    homeless = {records.table for records in ask(names.without_cluster)}
     for source, (name, hides) in HIDDEN.items():
         if source not in (*known.with_records, *known.silent):
             of_cluster = " of a known cluster" if source.partition(".")[0] in homeless else ""
