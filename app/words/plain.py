@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -32,6 +36,16 @@ def shortened(text: str, longest: int) -> str:
     ('a lon…', 'short')
     """
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def first_few(names: Sequence[str], most: int, *, n: int | None = None, between: str = ", ") -> str:
+    """The first of several names, and how many more there are of `n`, or of those given.
+
+    >>> first_few(["a", "b", "c"], 2), first_few(["a"], 2), first_few(["a"], 1, n=1201)
+    ('a, b and 1 more', 'a', 'a and 1,200 more')
+    """
+    more = (len(names) if n is None else n) - most
+    return between.join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def file_name(name: str) -> str:

@@ -195,10 +195,8 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
     """Jobs, GPU-hours and nodes, and how sure the cause is, each with its rows."""
     row, name = one.row, str(one.row["incident_id"])
     jobs = Part("Behind the number", _jobs, (name,))
-    return (
-        Number(terms.BLAST_RADIUS, numbers.UNKNOWN, sight.NO_JOBS)
-        if not one.jobs_known
-        else composed(
+    hit: tuple[Number, ...] = (
+        composed(
             terms.BLAST_RADIUS,
             numbers.count(row["n_jobs"]),
             f"{row['n_failed_jobs']:,} failed ({numbers.gpu_count(row['n_failed_gpus'])}), "
@@ -208,7 +206,15 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
             unit="jobs",
             opens=jobs,
         ),
-        _lost(one, jobs),
+        incidents.by_rule(
+            one.lost_gpu_hours, one.second_order_gpu_hours, int(row["n_unmeasured"]), jobs
+        ),
+    )
+    if not one.jobs_known:
+        unknown = (terms.BLAST_RADIUS, terms.LOST_GPU_HOURS)
+        hit = tuple(Number(term, numbers.UNKNOWN, sight.NO_JOBS) for term in unknown)
+    return (
+        *hit,
         composed(
             terms.NODES_HIT,
             numbers.count(row["n_nodes"]),
@@ -232,25 +238,6 @@ def cost(one: Incident) -> tuple[str, ...]:
     """What it hit and lost, in words."""
     shown = blast_radius(one)[:3]
     return tuple(f"{each.term.label}: {each.value} ({each.basis})." for each in shown)
-
-
-def _lost(one: Incident, opens: Part) -> Number:
-    """The 30-minute rule; a lower bound where some attempts were not measured."""
-    if not one.jobs_known:
-        return Number(terms.LOST_GPU_HOURS, numbers.UNKNOWN, sight.NO_JOBS)
-    unmeasured, total = one.row["n_unmeasured"], one.lost_gpu_hours
-    least = "at least " if unmeasured and total is not None else ""
-    parts = f"{numbers.number(one.second_order_gpu_hours)} of it second order"
-    if unmeasured:
-        parts += f"; {numbers.counted(int(unmeasured), 'attempt')} not measured"
-    return composed(
-        terms.LOST_GPU_HOURS,
-        f"{least}{numbers.number(total)}",
-        parts,
-        exact=total,
-        unit="GPU-hours",
-        opens=opens,
-    )
 
 
 def timeline(one: Incident) -> Chart:

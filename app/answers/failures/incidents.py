@@ -382,7 +382,9 @@ def headlines(
             unit="incidents",
             opens=Part("Incidents", _behind, (loops,), total=summary.n_crash_loops),
         ),
-        by_rule(summary, opens),
+        by_rule(
+            summary.lost_gpu_hours, summary.second_order_gpu_hours, summary.n_unmeasured, opens
+        ),
     )
 
 
@@ -397,17 +399,19 @@ def _lost_of_kind(summary: IncidentSummary) -> Number:
     )
 
 
-def by_rule(summary: IncidentSummary, opens: Part | None = None) -> Number:
+def by_rule(
+    lost: float | None, second_order: float | None, n_unmeasured: int, opens: Part | None = None
+) -> Number:
     """The 30-minute rule: a sum without an interval, a lower bound where some are not measured."""
-    least = "at least " if summary.n_unmeasured else ""
-    parts = f"{numbers.number(summary.second_order_gpu_hours)} of it second order"
-    if summary.n_unmeasured:
-        parts += f"; {numbers.counted(summary.n_unmeasured, 'attempt')} not measured"
+    least = "at least " if n_unmeasured and lost is not None else ""
+    parts = f"{numbers.number(second_order)} of it second order"
+    if n_unmeasured:
+        parts += f"; {numbers.counted(n_unmeasured, 'attempt')} not measured"
     return composed(
         terms.LOST_GPU_HOURS,
-        f"{least}{numbers.number(summary.lost_gpu_hours)}",
+        f"{least}{numbers.number(lost)}",
         parts,
-        exact=summary.lost_gpu_hours,
+        exact=lost,
         unit="GPU-hours",
         opens=opens,
     )

@@ -18,7 +18,7 @@ from app.ask import EVERYTHING
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_failures
-from app.words.plain import shortened
+from app.words.plain import first_few, shortened
 from data.filters import Selection
 from data.queries import incident_replay
 from data.queries import incidents as incident_queries
@@ -194,15 +194,10 @@ def reason(each: Similar) -> str:
     >>> reason(Similar("a", datetime(2026, 1, 1), ("n1",), ("XID 48", "XID 79"), True))
     'same node n1 · same XID 48 and 1 more · same cause'
     """
-    parts = []
-    if each.nodes:
-        parts.append(f"same node {_first_of(each.nodes)}")
-    if each.signatures:
-        parts.append(f"same {_first_of(each.signatures)}")
+    shared = (("same node", each.nodes), ("same", each.signatures))
+    parts = [
+        f"{what} {first_few([shortened(names[0], LONGEST)], 1, n=len(names))}"
+        for what, names in shared
+        if names
+    ]
     return " · ".join([*parts, "same cause"] if each.cause else parts)
-
-
-def _first_of(names: tuple[str, ...]) -> str:
-    """The first of several, and how many more there are."""
-    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-    return shortened(names[0], LONGEST) + more

@@ -48,18 +48,23 @@ class Incidents:
 
 def incidents_of(store: Store, selection: Selection) -> Incidents:
     """How many incidents began, and how many people resolved."""
-    found = incidents.rows(store, selection, incidents.Kind(), limit=EVERYTHING)
-    begun = found if selection.from_at is None else found[found["start_at"] >= selection.from_at]
+    touching = incidents.rows(store, selection, incidents.Kind(), limit=EVERYTHING)
+    begun = touching
+    if selection.from_at is not None:
+        begun = touching[touching["start_at"] >= selection.from_at]
     ever = replace(selection, from_at=None, to_at=None)
     done = incidents.rows(store, ever, incidents.Kind(status="resolved"), limit=EVERYTHING)
-    targets = {f"incident:{each}" for each in done["incident_id"]}
-    said = (Annotation(*row) for row in State(store.root).annotations())
-    resolved = sum(
-        (each.field, each.value) == ("status", "resolved")
-        and each.target in targets
-        and _is_within(datetime.fromisoformat(each.made_at), selection)
-        for each in said
-    )
+    targets = {f"incident:{incident_id}" for incident_id in done["incident_id"]}
+    from_at, to_at = selection.from_at, selection.to_at
+    resolved = 0
+    for annotation in (Annotation(*row) for row in State(store.root).annotations()):
+        said_at = datetime.fromisoformat(annotation.made_at)
+        resolved += (
+            (annotation.field, annotation.value) == ("status", "resolved")
+            and annotation.target in targets
+            and (from_at is None or from_at <= said_at)
+            and (to_at is None or said_at < to_at)
+        )
     return Incidents(len(begun), resolved, int((begun["status"] != "resolved").sum()))
 
 
@@ -99,11 +104,6 @@ def answer(ask: Ask, selection: Selection, *, before_is: str = "the period befor
             _silent(ask(silent, selection), before_is, seen),
         ),
     )
-
-
-def _ran(ask: Ask, selection: Selection) -> bool:
-    """Whether any running time is recorded: else nothing can be told to have changed."""
-    return bool(ask(mttf.measured, selection).rate.exposure)
 
 
 def preceding(selection: Selection) -> Selection | None:
@@ -156,40 +156,35 @@ def _losses(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tupl
 
 
 def _incidents(ask: Ask, now: Selection, before: Selection | None) -> tuple[str, ...]:
-    """How many began."""
-    began, was = (_began(ask, each) for each in (now, before))
+    """How many began; not known where none could be seen."""
+    counts: list[int | None] = []
+    for period in (now, before):
+        n = None if period is None else ask(incidents_of, period).began
+        unseen = not n and period is not None and ask(sight.sight, period).none
+        counts.append(None if unseen else n)
+    began, was = counts
     change = UNKNOWN
-    if began is not None and was is not None and _ran(ask, now):
+    if began is not None and was is not None and ask(mttf.measured, now).rate.exposure:
         change = "as many" if began == was else f"{abs(began - was):,} {FEWER[began > was]}"
-    shown = (UNKNOWN if each is None else f"{each:,}" for each in (began, was))
+    shown = (UNKNOWN if n is None else f"{n:,}" for n in counts)
     return ("Incidents that began", *shown, change)
-
-
-def _began(ask: Ask, selection: Selection | None) -> int | None:
-    """How many incidents began; None where none is known because none could be seen."""
-    if selection is None:
-        return None
-    began = ask(incidents_of, selection).began
-    return began if began or not ask(sight.sight, selection).none else None
 
 
 def _compared(
     quantity: str, kind: Kind, now: Estimate, before: Estimate | None
 ) -> tuple[str, str, str, str]:
-    """An estimate of both periods, and how it changed."""
-    then = UNKNOWN if before is None else _written(kind, before)
-    change = UNKNOWN if before is None else _change(now, before)
-    return quantity, _written(kind, now), then, change
-
-
-def _change(now: Estimate, before: Estimate) -> str:
-    """A change is told where the two intervals do not overlap."""
-    known = [(each.value, each.lower, each.upper) for each in (now, before)]
+    """An estimate of both periods; a change is told where the two intervals do not overlap."""
+    if before is None:
+        return quantity, _written(kind, now), UNKNOWN, UNKNOWN
+    known = [(estimate.value, estimate.lower, estimate.upper) for estimate in (now, before)]
+    change = UNCLEAR
     if (None, None, None) in known:
-        return UNKNOWN
-    if now.apart_from(before):
-        return CLEAR[before.above(now)]
-    return "the same" if known[0] == known[1] and not now.has_width else UNCLEAR
+        change = UNKNOWN
+    elif now.apart_from(before):
+        change = CLEAR[before.above(now)]
+    elif known[0] == known[1] and not now.has_width:
+        change = "the same"
+    return quantity, _written(kind, now), _written(kind, before), change
 
 
 def _written(kind: Kind, value: Estimate) -> str:
@@ -204,28 +199,31 @@ def _written(kind: Kind, value: Estimate) -> str:
 def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
     """Which causes rose and fell beyond chance."""
     seen = ask(sight.sight, selection)
-    if not _ran(ask, selection):
+    if not ask(mttf.measured, selection).rate.exposure:
         yield "Causes are not compared: no job is known to have run."
         return
     if preceding(selection) is None:
         yield "Causes are not compared: no period of equal length came before."
         return
-    found, titles = ask(risen.compared, selection), ask(cause_titles)
-    if found.halves or found.split_at is None:
+    compared, titles = ask(risen.compared, selection), ask(cause_titles)
+    if compared.halves or compared.split_at is None:
         yield f"Causes are not compared: nothing ran in {before_is}."
         return
-    fell = ask(risen.fallen, selection)
-    rose = [f"{titles.get(e.cause, e.cause)} ({e.now:,}, {e.before:,} before)" for e in found.risen]
-    less = [f"{titles.get(e.cause, e.cause)} ({e.before:,}, {e.now:,} before)" for e in fell]
-    if not rose and not less and seen.none:
+    rose = [
+        f"{titles.get(c.cause, c.cause)} ({c.now:,}, {c.before:,} before)" for c in compared.risen
+    ]
+    fell = [
+        f"{titles.get(c.cause, c.cause)} ({c.before:,}, {c.now:,} before)"
+        for c in ask(risen.fallen, selection)
+    ]
+    if not rose and not fell and seen.none:
         yield sight.refused("Which causes rose or fell", seen)
-    elif not rose and not less:
-        yield f"No cause rose or fell beyond chance, of {len(found.causes):,} compared."
-    if rose:
-        yield f"Causes that rose: {_listed(rose)}."
-    if less:
-        yield f"Causes that fell: {_listed(less)}."
-    yield from found.left_out
+    elif not rose and not fell:
+        yield f"No cause rose or fell beyond chance, of {len(compared.causes):,} compared."
+    for verb, causes in (("rose", rose), ("fell", fell)):
+        if causes:
+            yield f"Causes that {verb}: {_listed(causes)}."
+    yield from compared.left_out
 
 
 def _resolved(found: Incidents, seen: Sight) -> str:
@@ -250,12 +248,5 @@ def _silent(found: Sequence[str], before_is: str, seen: Sight) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
-    shown = [shortened(each, LONGEST) for each in names[:NAMED]]
     more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
-    return "; ".join([*shown, *more])
-
-
-def _is_within(at: datetime, selection: Selection) -> bool:
-    """Whether a time lies in the period."""
-    from_at, to_at = selection.from_at, selection.to_at
-    return (from_at is None or from_at <= at) and (to_at is None or at < to_at)
+    return "; ".join([*(shortened(name, LONGEST) for name in names[:NAMED]), *more])

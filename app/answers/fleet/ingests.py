@@ -109,17 +109,15 @@ def answer(ask: Ask) -> Answer:
         f"{numbers.counted(len(rows), 'ingest')}, of which {numbers.count(n_undoable)} can be "
         "taken back by `faultline rollback ID`.",
         blocks=(Table("ingests", "Ingests", chosen, shown.rows),),
-        record=[_record(row) for row in rows.to_dict("records")],
+        record=[
+            {
+                str(name): json.loads(value) if name in _JSON and isinstance(value, str) else value
+                for name, value in row.items()
+            }
+            for row in rows.to_dict("records")
+        ],
         sheet=rows,
     )
-
-
-def _record(row: dict[Any, Any]) -> dict[str, Any]:
-    """The JSON of an ingest."""
-    return {
-        str(name): json.loads(value) if name in _JSON and isinstance(value, str) else value
-        for name, value in row.items()
-    }
 
 
 def _told(text: object) -> str | None:
@@ -219,21 +217,15 @@ def matching(store: Store, wanted: Wanted) -> int:
     return fleet.rejected_count(store, wanted.reason, wanted.text)
 
 
-def rejected(ask: Ask, wanted: Wanted, *, limit: int, offset: int = 0) -> Table:
+def rejected(ask: Ask, wanted: Wanted, *, limit: int = EVERYTHING, offset: int = 0) -> Table:
     """A page of the records that could not be read, those of the newest ingest first."""
     reason, text = wanted.reason, wanted.text
     rows = ask(fleet.rejected_rows, None, limit=limit, reason=reason, text=text, offset=offset)
     empty = "Every record of every ingest could be read."
     if wanted != Wanted():
         empty = "No rejected record is like that."
-    everything = Part("Rejected rows", rejected_wanted, (wanted,), total=ask(matching, wanted))
+    everything = Part("Rejected rows", rejected, (wanted,), total=ask(matching, wanted))
     return Table("rejected_rows", "Rejected rows", REJECTED, rows, empty, everything=everything)
-
-
-def rejected_wanted(ask: Ask, wanted: Wanted, *, limit: int = EVERYTHING) -> Table:
-    """All of them, for the download."""
-    rows = ask(fleet.rejected_rows, None, limit=limit, reason=wanted.reason, text=wanted.text)
-    return Table("rejected_rows", "Rejected rows", REJECTED, rows)
 
 
 def rejected_of(ask: Ask, ingest_id: str, *, limit: int = EVERYTHING) -> Table:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.words import numbers
+from app.words.plain import first_few
 from data.queries import inventory
 
 if TYPE_CHECKING:
@@ -145,10 +146,9 @@ def _contradictions(found: Known, *, several: bool) -> Iterator[str]:
     rows = found.contradicted.to_dict("records")
     if rows:
         told = [f"{row['node']} ({row['n_gpus']} held, {row['gpus']} listed)" for row in rows]
-        more = f" and {len(told) - _TOLD:,} more" if len(told) > _TOLD else ""
         yield (
             f"On {numbers.counted(len(rows), 'node')} jobs held more GPUs than the inventory of "
-            f"that time lists: {', '.join(told[:_TOLD])}{more}. What they held counts."
+            f"that time lists: {first_few(told, _TOLD)}. What they held counts."
         )
     for row in found.differing.to_dict("records"):
         of = f" of {row['cluster']}" if several else ""

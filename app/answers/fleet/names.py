@@ -9,6 +9,7 @@ from app.answers.columns import columns
 from app.answers.described import Rows, field
 from app.words import numbers
 from app.words.cells import Column
+from app.words.plain import first_few
 from data.queries import fleet
 
 if TYPE_CHECKING:
@@ -92,39 +93,29 @@ def notes(shown: Names) -> Iterator[str]:
 
 def told(found: Collection[tuple[str, str, str]]) -> Iterator[str]:
     """Sentences about (name, node, rule)."""
-    merged = [f"{name} is {node}" for name, node, rule in found if name != node]
+    merged = sorted(f"{name} is {node}" for name, node, rule in found if name != node)
+    apart = sorted(name for name, _, rule in found if rule == "ambiguous")
+    hosts = sorted(name for name, _, rule in found if rule == IN_LOGS)
     if merged:
-        noun, verb = (
-            ("name is another name", "counts")
-            if len(merged) == 1
-            else ("names are other names", "count")
-        )
-        yield f"{len(merged):,} {noun} of a node and {verb} for it: {_some(merged)}."
-    apart = [name for name, _, rule in found if rule == "ambiguous"]
+        counts = "name is another name of a node and counts"
+        if len(merged) > 1:
+            counts = "names are other names of a node and count"
+        yield f"{len(merged):,} {counts} for it: {first_few(merged, _TOLD)}."
     if apart:
         yield (
             f"{numbers.counted(len(apart), 'name')} could mean any of several nodes and "
-            f"{_are(apart)} left apart: {_some(apart)}. [nodes] in site.toml says which."
+            f"{'is' if len(apart) == 1 else 'are'} left apart: {first_few(apart, _TOLD)}. [nodes] "
+            "in site.toml says which."
         )
-    hosts = [name for name, _, rule in found if rule == IN_LOGS]
     if hosts:
+        named = "is named by logs alone and counts"
+        if len(hosts) > 1:
+            named = "are named by logs alone and count"
         yield (
-            f"{numbers.counted(len(hosts), 'host')} {_are(hosts)} named by logs alone and "
-            f"{'counts' if len(hosts) == 1 else 'count'} as no compute node (no GPU-hours, no idle "
-            f"time): {_some(hosts)}. Where one is a node under another name, [nodes] in site.toml "
-            "says so."
+            f"{numbers.counted(len(hosts), 'host')} {named} as no compute node (no GPU-hours, no "
+            f"idle time): {first_few(hosts, _TOLD)}. Where one is a node under another name, "
+            "[nodes] in site.toml says so."
         )
-
-
-def _are(things: Collection[str]) -> str:
-    return "is" if len(things) == 1 else "are"
-
-
-def _some(things: Collection[str]) -> str:
-    """The first of them, and how many more."""
-    first = sorted(things)[:_TOLD]
-    more = len(things) - len(first)
-    return ", ".join(first) + (f" and {more:,} more" if more else "")
 
 
 def without_cluster(store: Store) -> tuple[Homeless, ...]:
@@ -132,17 +123,14 @@ def without_cluster(store: Store) -> tuple[Homeless, ...]:
     return tuple(fleet.without_cluster(store))
 
 
-def _hosts_of(records: Homeless) -> str | None:
-    if not records.names:
-        return None
-    more = records.n_names - _TOLD
-    return ", ".join(records.names[:_TOLD]) + (f" and {more:,} more" if more > 0 else "")
+def _names_of(records: Homeless) -> str | None:
+    return first_few(records.names, _TOLD, n=records.n_names) or None
 
 
 HOMELESS = (
     field("table", "Table"),
     field("n_records", "Records", "count"),
-    field("named", "Hosts or jobs they name", of=_hosts_of, none="none"),
+    field("named", "Hosts or jobs they name", of=_names_of, none="none"),
     field("why", "Why", of=lambda records: WHY_HOMELESS[records.cluster_from]),
     *columns("cluster"),
 )

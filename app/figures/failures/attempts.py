@@ -68,9 +68,9 @@ def figure(
 
 def names(attempts: pd.DataFrame) -> list[str]:
     """What attempts are called beside one another."""
-    told = [column for column in ("cluster", "job_id") if attempts[column].nunique() > 1]
+    several = [column for column in ("cluster", "job_id") if attempts[column].nunique() > 1]
     return [
-        " · ".join([*(str(row[column]) for column in told), f"attempt {row['attempt']}"])
+        " · ".join([*(str(row[column]) for column in several), f"attempt {row['attempt']}"])
         for row in attempts.to_dict("records")
     ]
 
@@ -89,17 +89,22 @@ class _Row:
 
 
 def _add_bars(times: TimeChart, rows: list[_Row]) -> None:
-    """Waiting as an outline, running filled."""
+    """Waiting as an outline, running filled; on hover both the cluster's zone and UTC."""
     palette = times.palette
     outline = {"color": palette.background, "line": {"width": 1, "color": palette.muted}}
     filled = {"color": template.translucent(palette.series, 0.55), "line": {"width": 0}}
     for what, marker, width in (("queued", outline, 0.55), ("running", filled, 1.0)):
         spans = [(row.place, row.queued if what == "queued" else row.ran) for row in rows]
         known = {place: span for place, span in spans if not pd.isna(list(span)).any()}
+        says = []
+        for span in known.values():
+            hours = (span[1] - span[0]).total_seconds() / SECONDS_PER_HOUR
+            when = (" to ".join(numbers.moment(at, zone) for at in span) for zone in times.zones)
+            says.append("<br>".join([f"{what} {numbers.duration(hours)}", *when]))
         times.add_spans(
             list(known),
             known.values(),
-            says=[_says(what, span, times) for span in known.values()],
+            says=says,
             width=BAR_WIDTH * width,
             marker=marker,
             name=what,
@@ -136,10 +141,3 @@ def _end(row: _Row, titles: Mapping[str, str]) -> str:
     if not isinstance(cause, str):
         return str(state)
     return f"{state}: {domains.short(titles.get(cause, cause))}"
-
-
-def _says(what: str, span: tuple[pd.Timestamp, pd.Timestamp], times: TimeChart) -> str:
-    """What a bar says on hover, in the cluster's zone and in UTC."""
-    hours = (span[1] - span[0]).total_seconds() / SECONDS_PER_HOUR
-    told = (" to ".join(numbers.moment(at, zone) for at in span) for zone in times.zones)
-    return "<br>".join([f"{what} {numbers.duration(hours)}", *told])

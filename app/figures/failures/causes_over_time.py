@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from analytics.failures.cause_rates import CausesByWeek, CauseSeries, WeekRate
+    from analytics.failures.cause_rates import CausesByWeek, WeekRate
     from app.figures.template import Mode
 
 HEIGHT = 340
@@ -63,7 +63,16 @@ def figure(
         height=HEIGHT,
     )
     for series, rank in causes.ranked:
-        _add_series(chart, series, rank=rank, titles=titles, rates=exposure_known, mode=mode)
+        title = series_title(series, titles)
+        chart.add_bar(
+            x=[week.week + WEEK / 2 for week in series.weeks],
+            y=[_height(week, rates=exposure_known) for week in series.weeks],
+            width=BAR_WIDTH * WEEK.total_seconds() * 1000,
+            marker=domains.fill(series.domain, mode, rank),
+            customdata=[_says(week) for week in series.weeks],
+            hovertemplate=f"<b>{title}</b><br>%{{customdata}}<extra></extra>",
+            name=title,
+        )
     _add_total(chart, causes.total, rates=exposure_known, mode=mode)
     _add_gaps(chart, causes.total, rates=exposure_known, mode=mode)
     _add_names(chart, causes, titles=titles, mode=mode)
@@ -76,27 +85,6 @@ def figure(
 def _height(week: WeekRate, *, rates: bool) -> float | None:
     """What is drawn of a week: its rate, or its attempts where the exposure is unknown."""
     return week.rate_per_1000_node_days.value if rates else float(week.n_attempts)
-
-
-def _add_series(
-    chart: go.Figure,
-    series: CauseSeries,
-    *,
-    rank: int,
-    titles: Mapping[str, str],
-    rates: bool,
-    mode: Mode,
-) -> None:
-    """The bars of one cause."""
-    chart.add_bar(
-        x=[week.week + WEEK / 2 for week in series.weeks],
-        y=[_height(week, rates=rates) for week in series.weeks],
-        width=BAR_WIDTH * WEEK.total_seconds() * 1000,
-        marker=domains.fill(series.domain, mode, rank),
-        customdata=[_says(week) for week in series.weeks],
-        hovertemplate=f"<b>{series_title(series, titles)}</b><br>%{{customdata}}<extra></extra>",
-        name=series_title(series, titles),
-    )
 
 
 def _add_total(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode: Mode) -> None:

@@ -24,46 +24,57 @@ FAINT = 0.08
 
 def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> go.Figure:
     """Which causes are taken for which others? Colour is the share of the row."""
-    palette = template.PALETTES[mode]
+    series = template.PALETTES[mode].series
     chart = template.figure(
         title="Which causes are taken for which others?",
         note=note,
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(matrix.actual), 1),
     )
+    says = [
+        [
+            f"right: {actual}<br>found: {found}<br>{n:,} of {numbers.counted(of, 'attempt')} "
+            f"({numbers.percent(n / of if of else None)})"
+            for found, n in zip(matrix.found, counts, strict=True)
+        ]
+        for actual, counts, of in zip(matrix.actual, matrix.counts, matrix.n_by_actual, strict=True)
+    ]
     chart.add_heatmap(
         x=list(range(len(matrix.found))),
         y=list(range(len(matrix.actual))),
         z=[[share or None for share in row] for row in matrix.shares_of_actual],
         zmin=0,
         zmax=1,
-        colorscale=[[0, template.translucent(palette.series, FAINT)], [1, palette.series]],
+        colorscale=[[0, template.translucent(series, FAINT)], [1, series]],
         showscale=False,
         xgap=1,
         ygap=1,
-        customdata=[
-            [_says(matrix, row, column) for column in range(len(matrix.found))]
-            for row in range(len(matrix.actual))
-        ],
+        customdata=says,
         hovertemplate="%{customdata}<extra></extra>",
         hoverongaps=False,
     )
-    template.pickable(
-        chart,
-        (
-            (column, row, "", _says(matrix, row, column))
-            for row, counts in enumerate(matrix.counts)
-            for column, n in enumerate(counts)
-            if n
-        ),
-    )
-    _add_counts(chart, matrix, mode)
-    _name_axes(chart, matrix, mode)
-    return chart
-
-
-def _name_axes(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
-    """Causes on both axes: rows with their number."""
+    cells = [
+        (column, row, n)
+        for row, counts in enumerate(matrix.counts)
+        for column, n in enumerate(counts)
+        if n
+    ]
+    template.pickable(chart, ((column, row, "", says[row][column]) for column, row, _ in cells))
+    by_colour: dict[str, list[tuple[int, int, int]]] = {}
+    for column, row, n in cells:
+        ground = cell(matrix.shares_of_actual[row][column], mode)
+        by_colour.setdefault(template.text_on(ground), []).append((column, row, n))
+    for colour, written in by_colour.items():
+        columns, rows, counts = zip(*written, strict=True)
+        chart.add_scatter(
+            x=columns,
+            y=rows,
+            text=[_compact(n) for n in counts],
+            mode="text",
+            textfont={"color": colour, "size": 11},
+            hoverinfo="skip",
+            name="counts",
+        )
     text = {"color": template.PALETTES[mode].text}
     chart.update_xaxes(
         title="Cause that was found",
@@ -84,26 +95,7 @@ def _name_axes(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
         showgrid=False,
         ticklen=0,
     )
-
-
-def _add_counts(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
-    """The number of attempts in every cell that holds some."""
-    by_colour: dict[str, list[tuple[int, int, int]]] = {}
-    for row, counts in enumerate(matrix.counts):
-        for column, n in enumerate(counts):
-            if n:
-                ground = cell(matrix.shares_of_actual[row][column], mode)
-                by_colour.setdefault(template.text_on(ground), []).append((column, row, n))
-    for colour, cells in by_colour.items():
-        chart.add_scatter(
-            x=[column for column, _, _ in cells],
-            y=[row for _, row, _ in cells],
-            text=[_compact(n) for _, _, n in cells],
-            mode="text",
-            textfont={"color": colour, "size": 11},
-            hoverinfo="skip",
-            name="counts",
-        )
+    return chart
 
 
 def cell(share: float, mode: Mode) -> str:
@@ -121,12 +113,3 @@ def _compact(n: int) -> str:
     if n < THOUSAND:
         return str(n)
     return f"{n / THOUSAND:.{1 if n < WHOLE_FROM else 0}f}k"
-
-
-def _says(matrix: ConfusionMatrix, row: int, column: int) -> str:
-    """What a cell says on hover."""
-    n, of = matrix.counts[row][column], matrix.n_by_actual[row]
-    return (
-        f"right: {matrix.actual[row]}<br>found: {matrix.found[column]}<br>"
-        f"{n:,} of {numbers.counted(of, 'attempt')} ({numbers.percent(n / of if of else None)})"
-    )

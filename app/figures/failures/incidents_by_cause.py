@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from typing import TYPE_CHECKING
 
 from app.figures import template
@@ -114,19 +115,13 @@ def _add_incidents(times: TimeChart, rows: pd.DataFrame, *, place: int, largest:
     )
 
 
-def wrapped(text: str, width: int = 70) -> str:
+def wrapped(text: str) -> str:
     """Text for a hover: escaped, cut where it is long, broken into lines.
 
-    >>> wrapped("<b> and more", 6)
-    '&lt;b&gt;<br>and<br>more'
+    >>> wrapped("<b> and more")
+    '&lt;b&gt; and more'
     """
-    lines, line = [], ""
-    for word in text[:LONGEST].split():
-        if line and len(line) + len(word) >= width:
-            lines.append(line)
-            line = ""
-        line = f"{line} {word}".strip()
-    return "<br>".join(html.escape(each) for each in [*lines, line])
+    return "<br>".join(map(html.escape, textwrap.wrap(text[:LONGEST], break_long_words=False)))
 
 
 def _add_cost(times: TimeChart, cause: IncidentCause, place: int) -> None:

@@ -57,7 +57,14 @@ def figure(
     timezone
         Zone of the axis.
     """
-    rows = _rows(history, attempts)
+    is_event = history["kind"].eq("health_event")
+    severities = history["severity"].astype("object")
+    severities = severities.where(severities.isin(SEVERITIES), UNKNOWN_SEVERITY)
+    rows = [
+        *([JOBS] if len(attempts) else []),
+        *(s for s in (*SEVERITIES, UNKNOWN_SEVERITY) if severities[is_event].eq(s).any()),
+        *(row for kind, row in SPELLS.items() if history["kind"].eq(kind).any()),
+    ]
     chart = template.figure(
         title="What happened on this node?",
         note=note,
@@ -65,13 +72,17 @@ def figure(
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(rows), 1),
     )
     times = TimeChart(chart, timezone, mode)
-    _add_jobs(times, attempts, end=period[1])
+    ran = attempts[attempts["start_at"].notna()]
+    colour = template.translucent(times.palette.series, 0.35)
+    says = [f"{_attempt(row)}<br>{_when(row, times)}" for row in ran.to_dict("records")]
+    look = {"color": colour, "line": {"width": 0}}
+    _add_bars(times, ran, JOBS, end=period[1], says=says, marker=look)
     _add_failures(times, attempts, titles)
     for kind, row in SPELLS.items():
         _add_spells(times, history[history["kind"].eq(kind)], row=row, end=period[1])
-    events = history[history["kind"].eq("health_event") & history["start_at"].notna()]
+    dated = is_event & history["start_at"].notna()
     for severity in (*SEVERITIES, UNKNOWN_SEVERITY):
-        _add_events(times, events[_severity(events).eq(severity)], severity)
+        _add_events(times, history[dated & severities.eq(severity)], severity)
     chart.update_layout(barmode="overlay", margin={"r": 24})
     times.date_axis(*period)
     first, last = period
@@ -87,31 +98,6 @@ def figure(
         ticklen=0,
     )
     return chart
-
-
-def _rows(history: pd.DataFrame, attempts: pd.DataFrame) -> list[str]:
-    """Rows that hold something, in the order in which they are drawn."""
-    kinds, events = set(history["kind"]), history[history["kind"].eq("health_event")]
-    severities = set(_severity(events))
-    return [
-        *([JOBS] if len(attempts) else []),
-        *(s for s in (*SEVERITIES, UNKNOWN_SEVERITY) if s in severities),
-        *(row for kind, row in SPELLS.items() if kind in kinds),
-    ]
-
-
-def _severity(events: pd.DataFrame) -> pd.Series:
-    """Severity of each event; one that is none of ours is unknown."""
-    known = events["severity"].astype("object")
-    return known.where(known.isin(SEVERITIES), UNKNOWN_SEVERITY)
-
-
-def _add_jobs(times: TimeChart, attempts: pd.DataFrame, *, end: pd.Timestamp) -> None:
-    """Attempts that ran here, as bars that lie over one another where they shared the node."""
-    ran = attempts[attempts["start_at"].notna()]
-    colour = template.translucent(times.palette.series, 0.35)
-    says = [f"{_attempt(row)}<br>{_when(row, times)}" for row in ran.to_dict("records")]
-    _add_bars(times, ran, JOBS, end=end, says=says, marker={"color": colour, "line": {"width": 0}})
 
 
 def _add_failures(times: TimeChart, attempts: pd.DataFrame, titles: Mapping[str, str]) -> None:

@@ -46,6 +46,8 @@ SYMBOLS = {
 }
 """Plotly's numbers of the marks: no state is told by its colour alone."""
 RING = 100
+UNPICKED = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
+"""A click opens a node and dims no other."""
 CHANGED = (0, 2, 3)
 """Traces that a frame changes: nodes, counts and the time."""
 
@@ -101,7 +103,7 @@ def figure(
     }
     nodes, counts, time = grid.moment(first_moment(replay))
     marks = nodes.pop("marker") | {"size": SIZE} | scale
-    look: dict[str, Any] = {"textposition": "middle right", **_unpicked()}
+    look: dict[str, Any] = {"textposition": "middle right", **UNPICKED}
     chart.add_scatter(x=grid.x, y=grid.y, marker=marks, mode=grid.mode, **nodes, **story, **look)
     look["hoverinfo"] = "skip"
     chart.add_scatter(x=grid.x[ring], y=grid.y[ring], mode="markers", marker=around, **look)
@@ -215,8 +217,3 @@ def _scale(domain: str, mode: Mode) -> dict[str, Any]:
     of, n = colours(domain, mode), len(State)
     steps = [[end / n, of[one]] for one in State for end in (one, one + 1)]
     return {"cmin": -0.5, "cmax": n - 0.5, "colorscale": steps, "showscale": False}
-
-
-def _unpicked() -> dict[str, Any]:
-    """A click opens a node and dims no other."""
-    return {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}

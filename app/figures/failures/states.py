@@ -21,29 +21,38 @@ FRAME_HEIGHT = 126
 
 def figure(states: Sequence[StateCount], *, mode: Mode = "light", note: str = "") -> go.Figure:
     """How do attempts end, and how much of the GPU-time did each end take?"""
-    palette = template.PALETTES[mode]
     chart = template.figure(
         title="How do attempts end, by number and by GPU-time?",
         note=note,
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(states), 1),
     )
-    shares = (
-        ("x", [s.share.value for s in states], [_says_count(s) for s in states]),
-        ("x2", [s.gpu_time_share for s in states], [_says_time(s) for s in states]),
-    )
-    for axis, values, says in shares:
+    by_number = [
+        f"<b>{s.state}</b>: {numbers.count(s.n_attempts)} of {s.share.n:,} attempts<br>"
+        f"{numbers.percent(s.share.value)}, {numbers.percent_interval(s.share)} "
+        f"({numbers.level(s.share)} interval)"
+        for s in states
+    ]
+    by_time = [
+        f"<b>{s.state}</b>: {numbers.number(s.gpu_hours)} GPU-hours<br>"
+        f"{numbers.percent(s.gpu_time_share)} of the GPU-time of attempts that ended"
+        for s in states
+    ]
+    for axis, name, shares, says in (
+        ("x", "attempts", [s.share.value for s in states], by_number),
+        ("x2", "GPU-time", [s.gpu_time_share for s in states], by_time),
+    ):
         chart.add_bar(
             orientation="h",
-            x=[_percent(v) for v in values],
+            x=[None if share is None else 100.0 * share for share in shares],
             y=[s.state for s in states],
             xaxis=axis,
             width=0.62,
-            marker={"color": palette.series, "line": {"width": 0}},
-            text=[numbers.percent(v) for v in values],
+            marker={"color": template.PALETTES[mode].series, "line": {"width": 0}},
+            text=[numbers.percent(share) for share in shares],
             textposition="outside",
             cliponaxis=False,
-            name="attempts" if axis == "x" else "GPU-time",
+            name=name,
             **template.hover(says),
         )
     common = {"range": [0, 100], "showgrid": True, "ticksuffix": " %"}
@@ -54,26 +63,3 @@ def figure(states: Sequence[StateCount], *, mode: Mode = "light", note: str = ""
     )
     chart.update_yaxes(type="category", autorange="reversed", showgrid=False, ticklen=0)
     return chart
-
-
-def _percent(ratio: float | None) -> float | None:
-    """A share in percent: small ones stay readable in a table."""
-    return None if ratio is None else 100.0 * ratio
-
-
-def _says_count(state: StateCount) -> str:
-    """What the bar of a number says."""
-    share = state.share
-    return (
-        f"<b>{state.state}</b>: {numbers.count(state.n_attempts)} of {share.n:,} attempts<br>"
-        f"{numbers.percent(share.value)}, {numbers.percent_interval(share)} "
-        f"({numbers.level(share)} interval)"
-    )
-
-
-def _says_time(state: StateCount) -> str:
-    """What the bar of GPU-time says."""
-    return (
-        f"<b>{state.state}</b>: {numbers.number(state.gpu_hours)} GPU-hours<br>"
-        f"{numbers.percent(state.gpu_time_share)} of the GPU-time of attempts that ended"
-    )

@@ -12,13 +12,14 @@ from app.figures.failures import domains
 from app.figures.failures.incidents_by_cause import wrapped
 from app.figures.times import TimeChart
 from app.words import moments
+from app.words.plain import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import plotly.graph_objects as go
 
-    from analytics.failures.incidents.timeline import Lane, Mark, Timeline
+    from analytics.failures.incidents.timeline import Mark, Timeline
     from app.figures.template import Mode
 
 ROW_HEIGHT = 25
@@ -47,10 +48,12 @@ def figure(timeline: Timeline, *, timezone: str, mode: Mode = "light", note: str
         for role in ("consequence", "context", "seed"):
             marks = [mark for mark in lane.marks if mark.role == role and not mark.lasts]
             _add_moments(times, marks, role, place)
-        said = html.escape(_signals(lane))
-        template.beside(chart, said, place, colour=times.palette.muted, xshift=10)
+        signals = (s if n == 1 else f"{s}, {n:,} times" for s, n in lane.signals)
+        said = shortened("; ".join(signals), LONGEST)
+        template.beside(chart, html.escape(said), place, colour=times.palette.muted, xshift=10)
     _add_lines(times, timeline)
     chart.update_layout(barmode="overlay", margin={"r": SIGNALS_PX, "t": 76})
+    span = timeline.to_at - timeline.from_at
     chart.update_xaxes(
         type="date",
         title=f"Time ({timezone})",
@@ -58,7 +61,11 @@ def figure(timeline: Timeline, *, timezone: str, mode: Mode = "light", note: str
         showgrid=True,
         tickangle=0,
         nticks=8,
-        tickformat=_tick_format(timeline.to_at - timeline.from_at),
+        tickformat=moments.TICK_SECOND
+        if span < pd.Timedelta(minutes=10)
+        else moments.TICK_MINUTE
+        if span < pd.Timedelta(days=2)
+        else moments.TICK_DAY,
     )
     names = [html.escape(f"{lane.source} · {lane.title}") for lane in timeline.lanes]
     template.name_rows(chart, names, mode)
@@ -90,8 +97,15 @@ def _add_moments(times: TimeChart, marks: Sequence[Mark], role: str, place: int)
     """Moments of one role: seeds in the colour of their severity or domain."""
     if not marks:
         return
-    muted = times.palette.muted
-    colours = [_colour(mark, times.mode) if role == "seed" else muted for mark in marks]
+    palette = times.palette
+    colours = [palette.muted] * len(marks)
+    if role == "seed":
+        colours = [
+            str(getattr(palette, mark.severity))
+            if mark.severity in ("fatal", "critical", "warning", "info")
+            else domains.colour(mark.domain or "unknown", times.mode)
+            for mark in marks
+        ]
     times.add_moments(
         [place] * len(marks),
         [mark.start_at for mark in marks],
@@ -104,13 +118,6 @@ def _add_moments(times: TimeChart, marks: Sequence[Mark], role: str, place: int)
         name=role,
         **template.hover([_says(mark, times) for mark in marks]),
     )
-
-
-def _tick_format(span: pd.Timedelta) -> str:
-    """How finely the axis says the time."""
-    if span < pd.Timedelta(minutes=10):
-        return moments.TICK_SECOND
-    return moments.TICK_MINUTE if span < pd.Timedelta(days=2) else moments.TICK_DAY
 
 
 def _add_lines(times: TimeChart, timeline: Timeline) -> None:
@@ -130,20 +137,6 @@ def _add_lines(times: TimeChart, timeline: Timeline) -> None:
             above = {"x": x, "y": 1.0, "yref": "paper", "yanchor": "bottom"}
             template.label(chart, f"{html.escape(said)}, {x:%H:%M:%S}", colour=colour, **above)
             shown = at
-
-
-def _colour(mark: Mark, mode: Mode) -> str:
-    """Colour of a seed: severity of an event, domain of a failure."""
-    palette = template.PALETTES[mode]
-    if mark.severity in ("fatal", "critical", "warning", "info"):
-        return str(getattr(palette, mark.severity))
-    return domains.colour(mark.domain or "unknown", mode)
-
-
-def _signals(lane: Lane) -> str:
-    """What a lane shows, the most frequent first."""
-    text = "; ".join(signal if n == 1 else f"{signal}, {n:,} times" for signal, n in lane.signals)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rstrip()}…"
 
 
 def _says(mark: Mark, times: TimeChart) -> str:
