@@ -121,8 +121,8 @@ def _real_data(root: Path) -> str:
 
 def _load_traces(building: StoreWriter, traces: Sequence[PlantedTrace]) -> None:
     """Stores the demo's straggler traces as if they had been ingested."""
-    from data.ingest.straggler_rows import rows_of
-    from data.ingest.straggler_trace import TraceMeta, trace_batch
+    from data.ingest.readers.training.straggler_rows import rows_of
+    from data.ingest.readers.training.straggler_trace import TraceMeta, trace_batch
 
     for trace in traces:
         shape = trace.shape

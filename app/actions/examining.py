@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.answers.nodes.links import Examined as ExaminedLinks
     from app.answers.nodes.machines import Examined as ExaminedMachines
     from app.answers.nodes.validation import Judged
-    from data.ingest.mapping_sample import Preview, Sample
+    from data.ingest.readers.tables.mapping_sample import Preview, Sample
     from data.limits import Limits
 
 
@@ -81,7 +81,8 @@ def _machines_parcel() -> Parcel:
 
 
 def _sample(files: Sequence[str], limits: Limits, *, name: str, options: dict[str, Any]) -> Sample:
-    from data.ingest import Options, mapping_sample
+    from data.ingest import Options
+    from data.ingest.readers.tables import mapping_sample
 
     with Path(files[0]).open("rb") as file:
         return mapping_sample.sample(name, file, Options(**options, limits=limits))
@@ -96,7 +97,8 @@ def _states(
     column: str,
     options: dict[str, Any],
 ) -> list[str]:
-    from data.ingest import Options, mapping_sample
+    from data.ingest import Options
+    from data.ingest.readers.tables import mapping_sample
 
     taken = mapping_sample.Sample(name, tuple(header), Path(files[0]).read_bytes())
     return mapping_sample.foreign_states(taken, column, Options(**options, limits=limits))
@@ -112,15 +114,16 @@ def _preview(
     toml: str,
     options: dict[str, Any],
 ) -> Preview:
-    from data.ingest import Options, mapping_sample
+    from data.ingest import Options
+    from data.ingest.readers.tables import mapping_sample
 
     taken = mapping_sample.Sample(name, tuple(header), Path(files[0]).read_bytes())
     return mapping_sample.preview(source, taken, toml, Options(**options, limits=limits))
 
 
 def _mapping_parcel() -> Parcel:
-    from data.ingest.mapping_sample import Preview, Sample
     from data.ingest.reader import Rejected
+    from data.ingest.readers.tables.mapping_sample import Preview, Sample
 
     return Parcel(Sample, Preview, Rejected)
 

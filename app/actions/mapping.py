@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from data.ingest.mapping_sample import (
+from data.ingest.formats.time_formats import EPOCH
+from data.ingest.readers.tables.mapping_sample import (
     Chosen,
     MappedField,
     Preview,
@@ -13,7 +14,6 @@ from data.ingest.mapping_sample import (
     takes_states,
     written,
 )
-from data.ingest.time_formats import EPOCH
 from data.tables.jobs import FINAL_STATES
 
 __all__ = [

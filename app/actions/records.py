@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from data.audit import noted
 from data.errors import DataError, StoreError
-from data.ingest import (
-    IngestResult,
-    Options,
-    failure_log,
-    ingest,
-    job_table,
-    readers,
-    sacct,
-)
-from data.ingest.failure_mapping import shipped
-from data.ingest.option_use import KNOWN_BY, refuse_ignored
-from data.ingest.sacct_fields import PRESETS
+from data.ingest import IngestResult, Options, ingest
+from data.ingest.readers import known_readers
 from data.publish import writer
 from data.site import load_site
 
@@ -30,20 +20,19 @@ if TYPE_CHECKING:
 
 def sources() -> dict[str, str]:
     """Names of the sources that can be ingested, each with a line of help."""
-    return {name: module.HELP for name, module in readers().items()}
+    return {name: reader.help for name, reader in known_readers().items()}
 
 
 def known_options(source: str) -> frozenset[str]:
     """Options that say something to a source, beside those that every source knows."""
-    return frozenset(option for option, known in KNOWN_BY.items() if source in known)
+    reader = known_readers().get(source)  # none of `auto`
+    return frozenset(reader.options if reader else ())
 
 
-def presets(source: str) -> dict[str, dict[str, Any]]:
+def presets(source: str) -> Mapping[str, Mapping[str, Any]]:
     """Name of each preset of a source -> what it states: columns, or a mapping of them."""
-    if source == sacct.NAME:
-        return {name: {"columns": columns} for name, columns in PRESETS.items()}
-    mappings = {job_table.NAME: job_table.PRESETS, failure_log.NAME: [m.name for m in shipped()]}
-    return {name: {"mapping": name} for name in mappings.get(source, ())}
+    reader = known_readers().get(source)
+    return reader.presets() if reader else {}
 
 
 def stated_by(preset: str, source: str) -> dict[str, Any]:
@@ -54,7 +43,7 @@ def stated_by(preset: str, source: str) -> dict[str, Any]:
     DataError
         Where the preset is unknown, or the source is another than the one it is of.
     """
-    owners = {name: owner for owner in readers() for name in presets(owner)}
+    owners = {name: owner for owner in known_readers() for name in presets(owner)}
     if preset not in owners:
         raise DataError(f"--preset {preset!r} is unknown: choose one of {', '.join(owners)}")
     owner = owners[preset]
@@ -62,7 +51,7 @@ def stated_by(preset: str, source: str) -> dict[str, Any]:
         raise DataError(
             f"--preset {preset} names columns of {owner}, not of {source}: name {owner}, or omit it"
         )
-    return presets(owner)[preset]
+    return dict(presets(owner)[preset])
 
 
 def ingest_files(
@@ -86,8 +75,9 @@ def ingest_files(
         Where nothing could be read from any of them, or the source ignores an option that was
         stated: the store is untouched.
     """
-    if source in readers():
-        refuse_ignored(source, options)
+    reader = known_readers().get(source)
+    if reader is not None and (ignored := reader.ignored(options)):
+        raise DataError(f"{'; '.join(ignored)}: leave it out, or name another source")
     site = load_site(root)
     options = replace(
         options,

@@ -245,7 +245,7 @@ def _analysed(name: str, meta_name: str | None, options: TraceOptions) -> Analys
     from analytics.training.stragglers.fixes import Part, fixed
     from analytics.training.stragglers.what_if import WhatIf
     from app.answers.training.analysed import AnalysedTrace
-    from data.ingest.straggler_trace import trace_meta
+    from data.ingest.readers.training.straggler_trace import trace_meta
 
     times = [time.perf_counter()]
 
@@ -274,7 +274,7 @@ def _analysed(name: str, meta_name: str | None, options: TraceOptions) -> Analys
 
 def _rows(name: str, *, partial: bool) -> TraceRows:
     """The rows of a file; one that is no Parquet is unpacked and checked as text."""
-    from data.ingest.straggler_rows import read_rows
+    from data.ingest.readers.training.straggler_rows import read_rows
 
     path = Path(name)
     if path.is_file():
@@ -283,7 +283,7 @@ def _rows(name: str, *, partial: bool) -> TraceRows:
                 return read_rows(path, name)
     from tempfile import TemporaryDirectory
 
-    from data.ingest.source import opened
+    from data.ingest.formats.source import opened
 
     with TemporaryDirectory() as folder, opened(name, Path(folder), partial=partial) as source:
         rows = read_rows(source.path, name)

@@ -31,8 +31,9 @@ from data.collect.written import (
 from data.current import read_current
 from data.disk_full import disk_full
 from data.errors import DataError, EmptySourceError, SourceError, StoreError
-from data.ingest import ingest, readers
+from data.ingest import ingest
 from data.ingest.reader import NoneKeptError, told_rejected
+from data.ingest.readers import known_readers
 from data.inside import LeftOutError
 from data.publish import writer
 from data.publish.lock import LOCK, locked
@@ -208,7 +209,7 @@ class _Collector:
             known = self._known[source.settings.name]
             outcome = Outcome(source.settings, known.until_at)
             outcomes.append(outcome)
-            if source.settings.reader not in {*readers(), "auto"}:
+            if source.settings.reader not in {*known_readers(), "auto"}:
                 outcome.told.append(
                     f"left out: this version has no reader {source.settings.reader!r}"
                 )
@@ -374,8 +375,8 @@ class _Collector:
         found |= set(self._known[settings.name].clusters)
         if source.of_slurm:
             found |= set(filter(None, [self._slurm_cluster()]))
-        by_host = hasattr(readers().get(settings.reader), "CLUSTER_BY_HOST")
-        nobody_knows = by_host and not self._states_cluster
+        reader = known_readers().get(settings.reader)
+        nobody_knows = reader is not None and reader.cluster_by_host and not self._states_cluster
         return sorted(found - {UNNAMED} or found) or [None if nobody_knows else self._fallback]
 
     def _write_window(
@@ -412,12 +413,12 @@ class _Collector:
         """What is written down of a stretch of time, as long as nothing came of it."""
         settings = piece.outcome.settings
         claims = settings.whole_cluster or settings.node is not None
-        reader = readers().get(settings.reader)
+        reader = known_readers().get(settings.reader)
         return Answered(
             source=settings.name,
             cluster=cluster,
             reader=settings.reader,
-            covers=getattr(reader, "COVERS", None) if claims else None,
+            covers=reader.covers if reader is not None and claims else None,
             node=settings.node,
             whole_cluster=settings.whole_cluster,
             from_at=window.from_at,

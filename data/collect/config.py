@@ -27,7 +27,7 @@ from data.collect.folder import Folder
 from data.collect.slurm import COMMANDS, READERS, TIMINGS
 from data.collect.source import Settings, Timing, host
 from data.errors import DataError
-from data.ingest import readers
+from data.ingest.readers import known_readers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -207,9 +207,9 @@ def _slurm(values: Mapping[str, Any], place: str) -> list[Source]:
 def _settings(place: str, values: Mapping[str, Any], folder: Path) -> Settings:
     """What all sources but a Slurm host state."""
     reader = values.get("reader", _READER)
-    if reader not in readers() and reader != "auto":
+    if reader not in known_readers() and reader != "auto":
         raise DataError(
-            f"{place}: reader {reader!r} is unknown: {_nearest(reader, (*readers(), 'auto'))}"
+            f"{place}: reader {reader!r} is unknown: {_nearest(reader, (*known_readers(), 'auto'))}"
         )
     options = {key: values[key] for key in _OPTIONS if key in values}
     if "columns" in values:

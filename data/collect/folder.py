@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from data.collect.source import Fetched, Input, ReadFile, Window
 from data.errors import SourceError
-from data.ingest import readers
-from data.ingest.source import is_packed, is_parquet
+from data.ingest.formats.source import is_packed, is_parquet
+from data.ingest.readers import known_readers
 from data.inside import OUT, Inside, LeftOutError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Folder:
     A file is read again once its inode, size or time of writing has changed, whatever it is called
     by then: rotated logs are not read twice. While it may still be written to (`settle_s`), only
     its complete lines are read. Of a file that grew only the end is, where each line is a record of
-    its own (LINES_ALONE of the reader) and what lies before the end is as it was.
+    its own (`lines_alone` of the reader) and what lies before the end is as it was.
 
     It is collected until the last time at which any of the files was written to.
     """
@@ -45,9 +45,9 @@ class Folder:
 
     def __init__(self, settings: Settings, pattern: str, settle_s: int) -> None:
         self.settings, self._pattern, self._settle_s = settings, pattern, settle_s
-        reader = readers().get(settings.reader)
-        self._lines_alone = getattr(reader, "LINES_ALONE", False)
-        self._takes_folders = hasattr(reader, "read_folder")
+        reader = known_readers().get(settings.reader)
+        self._lines_alone = reader is not None and reader.lines_alone
+        self._takes_folders = reader is not None and reader.read_folder is not None
 
     def fetches(self, asking: Asking) -> Iterator[Fetched]:
         """What is new, some files at a time; the last answer says until when."""

@@ -6,33 +6,30 @@ import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
-from importlib import import_module
 from math import inf
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.access import access_of, make_file, make_folder
 from data.errors import DataError, SourceError
-from data.ingest import lacking, masking, option_use, repeating, unnamed, zone_memory
+from data.ingest import masking, repeating, unnamed, zone_memory
+from data.ingest.formats.source import opened, without_long_lines
+from data.ingest.formats.unsupported import told_text
 from data.ingest.reader import NoneKeptError, Options, Rejected, told_rejected
-from data.ingest.source import opened, without_long_lines
+from data.ingest.readers import known_readers
 from data.ingest.unnamed import Unnamed
-from data.ingest.unsupported import told_text
 from data.metrics_files import METRICS
 from data.tables import forgettable
 from data.tables.table import UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import ModuleType
 
-    from data.ingest.reader import Batch, Source
+    from data.ingest.reader import Batch, Reader, Source
     from data.ingest.zone_memory import Memory
     from data.publish import StoreWriter
 
-__all__ = ["IngestResult", "Options", "ingest", "readers", "store_files"]
+__all__ = ["IngestResult", "Options", "ingest", "store_files"]
 
 SNIFFED_CHARACTERS = 16_384
 
@@ -78,15 +75,6 @@ class IngestResult:
         return told_rejected(self.rejected_by_reason, self.rows_read)
 
 
-@cache
-def readers() -> dict[str, ModuleType]:
-    """Source name -> the module of this folder that reads it, in the order of their PLACE."""
-    modules = [import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)]
-    found = [module for module in modules if hasattr(module, "sniff")]
-    found.sort(key=lambda module: (getattr(module, "PLACE", inf), module.NAME))
-    return {module.NAME: module for module in found}
-
-
 def ingest(
     writer: StoreWriter, source: str, name: str, options: Options, *, called: str | None = None
 ) -> IngestResult:
@@ -113,8 +101,8 @@ def ingest(
         owners.name(batch)
         zone_memory.refuse_contradiction(shown, batch, options, memory)
         batch.notices += zone_memory.notices(batch, options, memory)
-        batch.notices += option_use.ignored(reader, options)
-        batch.notices += lacking.notices(batch)
+        batch.notices += known_readers()[reader].ignored(options)
+        batch.notices += known_readers()[reader].lacking(batch)
         masking.mask(batch, writer.connection)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         with owners.placed(writer.connection, batch):
@@ -202,17 +190,16 @@ def _read(
 ) -> Iterator[_Read]:
     """What one input holds, as long as it lies open."""
     shown = called or name
-    folder_reader = _folder_reader(source, name)
-    if folder_reader is not None:
+    reader = _folder_reader(source, name)
+    if reader is not None and (read_folder := reader.read_folder) is not None:
         writer.expect(inf)
 
-        def read_folder(options: Options) -> tuple[Source, Batch]:
-            read: tuple[Source, Batch] = folder_reader.read_folder(
+        def read_all(options: Options) -> tuple[Source, Batch]:
+            return read_folder(
                 Path(name), options, writer.connection, writer.workdir, called=called
             )
-            return read
 
-        yield _understood(writer, folder_reader, options, shown, read_folder)
+        yield _understood(writer, reader, options, shown, read_all)
         return
     with opened(
         name,
@@ -222,7 +209,8 @@ def _read(
         partial=options.partial,
         limits=options.limits,
     ) as found:
-        any_length = getattr(readers().get(source), "ANY_LENGTH", False)
+        reader = known_readers().get(source)
+        any_length = reader is not None and reader.any_length
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
             writer.expect(found.path.stat().st_size)
@@ -243,7 +231,7 @@ def _read(
 
 def _understood(
     writer: StoreWriter,
-    reader: ModuleType,
+    reader: Reader,
     options: Options,
     shown: str,
     read: Callable[[Options], tuple[Source, Batch]],
@@ -253,11 +241,9 @@ def _understood(
     Local times are of the zone of the clusters that know its hosts; where that shows only once it
     was read, it is read again.
     """
-    memory = zone_memory.remembered(writer.connection, reader.NAME)
+    memory = zone_memory.remembered(writer.connection, reader.name)
     options = replace(options, remembered=memory.zones)
-    by_host = getattr(reader, "CLUSTER_BY_HOST", False) and not (
-        options.cluster or options.default_stated
-    )
+    by_host = reader.cluster_by_host and not (options.cluster or options.default_stated)
     if by_host:
         options = replace(options, default_cluster=UNNAMED)
     found, batch = read(options)
@@ -266,7 +252,7 @@ def _understood(
     if zone not in (None, options.zone_of(UNNAMED)):
         options = replace(options, remembered={**memory.zones, UNNAMED: zone})
         found, batch = read(options)
-    return _Read(reader.NAME, found, batch, options, memory, owners)
+    return _Read(reader.name, found, batch, options, memory, owners)
 
 
 def _with_long_lines(error: SourceError, found: Source) -> SourceError:
@@ -280,21 +266,21 @@ def _with_long_lines(error: SourceError, found: Source) -> SourceError:
     )
 
 
-def _folder_reader(source: str, name: str) -> ModuleType | None:
+def _folder_reader(source: str, name: str) -> Reader | None:
     """The reader of a folder; None where `name` is none, or the source reads files only."""
     try:
         if not Path(name).is_dir():
             return None
     except OSError as error:
         raise SourceError(f"{name}: cannot be read ({error.strerror}): check the path") from None
-    known = readers()
-    modules = known.values() if source == "auto" else filter(None, [known.get(source)])
-    return next((module for module in modules if hasattr(module, "read_folder")), None)
+    known = known_readers()
+    asked = known.values() if source == "auto" else filter(None, [known.get(source)])
+    return next((reader for reader in asked if reader.read_folder is not None), None)
 
 
-def _reader(source: str, found: Source) -> ModuleType:
+def _reader(source: str, found: Source) -> Reader:
     """The reader by name, or the only one that recognises the input."""
-    known = readers()
+    known = known_readers()
     if source in known:
         return known[source]
     if source != "auto":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from datetime import datetime
 
-from data.ingest import job_table
-from data.ingest.sacct_fields import PRESETS
+from data.ingest.readers.schedulers.sacct_fields import PRESETS
+from data.ingest.readers.tables import job_table
 from data.tables.jobs import STATES
 
 _LINES = 5

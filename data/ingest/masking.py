@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from data.ingest.formats.text_columns import literal
 from data.ingest.reader import Rejected, Rejections
 from data.ingest.secrets import SUSPECT, masked, masked_lines
-from data.ingest.text_columns import literal
 from data.tables import records
 
 if TYPE_CHECKING:

@@ -33,6 +33,13 @@ _BRACKETS = re.compile(r"\([^)]*\)?")
 _COUNT = re.compile(r"(\d+)([kKmM]?)")
 _NO_CONSUME = "no_consume"
 
+WITHOUT_STATE: dict[str, dict[tuple[str, ...], str]] = {
+    "node_inventory": {
+        ("state",): "which nodes were out of service stays unknown, where no node events say it"
+    }
+}
+"""What inventories say whose rows name no state."""
+
 
 class Gpus(NamedTuple):
     """GPUs that the scheduler hands out on a node."""

@@ -1,32 +1,14 @@
 """What every reader takes and gives: a Source and Options in, a Batch out.
 
-A reader is a module of data.ingest, found by itself, with
-
-    NAME = "kernel-log"                  the SOURCE of `faultline ingest SOURCE FILE`
-    HELP = "one line"                    shown by `faultline ingest --list`
-    PLACE = 3                            in that list; it stands last without one
-    def sniff(head: str) -> bool         does a file that begins so look like mine alone?
-    def read(source, options, connection) -> Batch
-
-    ANY_LENGTH = True                    where lines over the limit are read too; without one they
-                                         are rejected, and an empty line stands for each
-    LINES_ALONE = True                   where each line is a record whatever stands before it:
-                                         of a file that grew `faultline collect` reads the end
-    CLUSTER_BY_HOST = True               where its records name hosts or jobs that the scheduler
-                                         knows: without a cluster they belong to the one that does
-    COVERS = "health_events.kernel"      the source of the coverage that it brings, where an answer
-                                         without a record says that nothing happened
-
-and, where a folder may be read as one input,
-
-    def read_folder(folder, options, connection, workdir, *, called) -> tuple[Source, Batch]
+A reader is a module below data.ingest.readers that states a `READER`, by which it is found.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 from data.errors import SourceError
 from data.limits import DEFAULTS, Limits
@@ -159,6 +141,76 @@ class Source:
         with self.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
             lines = ((index, line.rstrip("\r\n")) for index, line in enumerate(stream))
             return next(((index, line) for index, line in lines if line.strip()), (0, ""))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A source: all that help, documents, the upload and the ingest know of it."""
+
+    name: str
+    """The SOURCE of `faultline ingest SOURCE FILE`."""
+    what: str
+    """What it is, in some words."""
+    sniff: Callable[[str], bool]
+    """Whether a file that begins so looks like one of these alone."""
+    read: Callable[[Source, Options, duckdb.DuckDBPyConnection], Batch]
+    reads: str
+    """Its row in docs/sources.md: what is read of it, and what must be known, in Markdown."""
+    fills: tuple[str, ...]
+    """Tables of the store that it brings rows of."""
+    export: str = ""
+    """The command that writes such a file, or where it lies."""
+    place: float = inf
+    """In lists of all sources; it stands last without one."""
+    options: tuple[str, ...] = ()
+    """Options that say something to it; cluster, zone and `partial` do so to all."""
+    presets: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
+    """Name -> options of a public data set or tool: columns, or a mapping of them."""
+    lacks: Mapping[str, Mapping[tuple[str, ...], str]] = field(default_factory=dict)
+    """Table -> columns of which one is needed -> what stays unknown where no row has any. Exports
+    of jobs are told by their columns (`sacct_fields`), as they may be empty on a quiet day."""
+    covers: str | None = None
+    """The source of the coverage that it brings, where an answer without a record says that
+    nothing happened."""
+    any_length: bool = False
+    """Whether lines over the limit are read too; else they are rejected, and an empty line stands
+    for each."""
+    lines_alone: bool = False
+    """Whether each line is a record whatever stands before it: of a file that grew `faultline
+    collect` reads the end."""
+    cluster_by_host: bool = False
+    """Whether its records name hosts or jobs that the scheduler knows: without a cluster they
+    belong to the one that does."""
+    read_folder: Callable[..., tuple[Source, Batch]] | None = None
+    """Reads a folder as one input: `(folder, options, connection, workdir, *, called)`."""
+
+    @property
+    def help(self) -> str:
+        """A line of what it is and how to get it."""
+        return f"{self.what}: {self.export}" if self.export else self.what
+
+    def lacking(self, batch: Batch) -> list[str]:
+        """A sentence for what no row of a table says."""
+        import pandas as pd  # here: a reader of traces does without it
+
+        return [
+            f"no {' or '.join(columns)} in any of {len(rows):,} rows: {unknown}"
+            for table, figures in self.lacks.items()
+            if isinstance(rows := batch.tables.get(table), pd.DataFrame) and len(rows)
+            for columns, unknown in figures.items()
+            if not any(rows[name].notna().any() for name in columns if name in rows)
+        ]
+
+    def ignored(self, options: Options) -> list[str]:
+        """A sentence for each option that was stated and says nothing to it."""
+        from data.ingest.readers import known_by  # which know this module
+
+        return [
+            f"--{option.replace('_', '-')} says nothing to {self.name}, only to "
+            + ", ".join(sorted(sources))
+            for option, sources in known_by().items()
+            if getattr(options, option) is not None and self.name not in sources
+        ]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.ingest.reader import Options
-from data.ingest.sacct_fields import PRESETS
+from data.ingest.readers.schedulers.sacct_fields import PRESETS
 
 if TYPE_CHECKING:
     from data.ingest.reader import MappingFile

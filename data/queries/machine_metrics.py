@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from data.errors import DataError
-from data.ingest.machine_samples import Series, gridded
+from data.ingest.readers.metrics.machine_samples import Series, gridded
 
 if TYPE_CHECKING:
     from analytics.nodes.machines.samples import Samples

@@ -17,7 +17,7 @@ import pytest
 from app.actions import DataError, Options, RunningExamination, stated
 from app.actions.parcel import Parcel
 from app.answers.nodes import links, machines, validation
-from data.ingest import mapping_sample
+from data.ingest.readers.tables import mapping_sample
 from data.sandbox import wire
 
 if TYPE_CHECKING:

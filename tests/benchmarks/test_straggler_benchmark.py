@@ -14,7 +14,7 @@ from analytics.training.stragglers.operations import optype_codes
 from analytics.training.stragglers.slowdown import slowdowns
 from analytics.training.stragglers.trace import TraceRows
 from analytics.training.stragglers.what_if import WhatIf
-from data.ingest.straggler_rows import read_rows
+from data.ingest.readers.training.straggler_rows import read_rows
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from data.ingest import sacct
+from data.ingest.formats.source import opened
 from data.ingest.reader import Batch, Options
-from data.ingest.sacct_fields import PRESETS
-from data.ingest.source import opened
+from data.ingest.readers.schedulers import sacct
+from data.ingest.readers.schedulers.sacct_fields import PRESETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

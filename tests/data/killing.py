@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from app.actions import DataError, Options, RunningUpload, Upload
 from app.cli import commands, main, parser_of
-from data.ingest import readers
+from data.ingest.readers import known_readers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +96,7 @@ def child(asked: dict[str, Any], told: int) -> NoReturn:
 
 def parent() -> None:
     """Answers one request after the other; what they need is imported before any fork."""
-    readers()
+    known_readers()
     for name, text in commands().items():
         parser_of(name, text)
     for name in ("data.stages", "app.answers.efficiency"):

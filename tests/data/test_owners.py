@@ -17,7 +17,7 @@ from app.answers.fleet.actions import running
 from app.ask import of_store
 from data.errors import DataError
 from data.filters import Selection
-from data.ingest import readers
+from data.ingest.readers import known_readers
 from data.publish import schema, writer
 from data.publish.owners import Owners
 from data.store import Store
@@ -249,11 +249,11 @@ def test_a_store_of_before_is_healed(tmp_path: Path) -> None:
 
 def test_readers_that_go_by_hosts_bring_only_tables_that_are_placed() -> None:
     """What the tests of each reader read shows which tables it brings."""
-    by_host = {name for name, reader in readers().items() if hasattr(reader, "CLUSTER_BY_HOST")}
+    by_host = {name for name, reader in known_readers().items() if reader.cluster_by_host}
     of_jobs = {"sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "job-table", "philly"}
     of_pods = {"k8s-pods", "k8s-workloads", "k8s-nodes"}
     apart = {"failure-log", "straggler-trace"}
-    assert readers().keys() - by_host == of_jobs | of_pods | apart
+    assert known_readers().keys() - by_host == of_jobs | of_pods | apart
 
 
 def test_files_of_one_ingest_ask_once_whose_their_hosts_are(

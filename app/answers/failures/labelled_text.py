@@ -16,8 +16,8 @@ from app.answers.described import Rows, sheet_of
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_failures
-from data.ingest.source import read_log_lines
-from data.ingest.tabular import read_labelled_text
+from data.ingest.formats.source import read_log_lines
+from data.ingest.formats.tabular import read_labelled_text
 from data.models import load_model, save_model
 from data.site import load_site
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from analytics.failures.text_model.evaluation import Evaluation
     from analytics.failures.text_model.model import Prediction, TextModel
     from analytics.failures.text_model.training import Training
-    from data.ingest.tabular import LabelledText
+    from data.ingest.formats.tabular import LabelledText
 
 _EVER = datetime.min.replace(tzinfo=UTC)
 PER_CLASS = (

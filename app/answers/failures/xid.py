@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from analytics.failures.xid_nvlink5 import NvlinkReading
     from data.ingest import Options
-    from data.ingest.kernel_events import KernelEvent
+    from data.ingest.readers.logs.kernel_events import KernelEvent
 
     Record = dict[str, Any]
 
@@ -77,7 +77,7 @@ def of_sxid(code: int) -> Answer:
 
 def of_log(name: str, about: Options, driver: str | None) -> Answer:
     """The faults of a kernel log, and the bursts that they form."""
-    from data.ingest.kernel_events import kernel_events
+    from data.ingest.readers.logs.kernel_events import kernel_events
 
     log = kernel_events(name, about)
     rows = [_event_record(event, driver) for event in log.events]

@@ -13,7 +13,7 @@ from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, es
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
-from data.ingest.delays import read_delays
+from data.ingest.readers.metrics.delays import read_delays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from app.answers.content import Answer, Chart, Missing, Sheet, Table
 from app.words import moments, numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
-from data.ingest.machine_samples import read_samples
+from data.ingest.readers.metrics.machine_samples import read_samples
 from data.queries.machine_metrics import last_samples
 
 if TYPE_CHECKING:

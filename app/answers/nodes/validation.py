@@ -17,7 +17,7 @@ from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
 from data.errors import DataError
-from data.ingest.superbench import read_results
+from data.ingest.readers.training.superbench import read_results
 from data.queries import validation
 
 if TYPE_CHECKING:

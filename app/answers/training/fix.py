@@ -14,7 +14,7 @@ from app.answers.training import causes, trace
 from app.words import numbers
 from app.words.glossary import of_training
 from data.errors import DataError
-from data.ingest.straggler_rows import read_rows
+from data.ingest.readers.training.straggler_rows import read_rows
 from data.queries import stragglers
 
 if TYPE_CHECKING:

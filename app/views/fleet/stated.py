@@ -76,4 +76,4 @@ def _preset(source: str) -> dict[str, Any]:
         placeholder="found out from the file",
         key="upload_preset",
     )
-    return presets[chosen] if chosen else {}
+    return dict(presets[chosen]) if chosen else {}

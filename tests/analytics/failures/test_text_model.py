@@ -467,7 +467,7 @@ def test_component_failures_of_a_cluster_are_told_apart_as_well_as_promised() ->
     path = SHARED / "pnnl" / "pnnl_failures_until_2006-11.csv"
     if not path.exists():
         pytest.skip("../shared/data/pnnl is absent: third-party data that is never committed")
-    from data.ingest.tabular import parsed_times
+    from data.ingest.formats.tabular import parsed_times
 
     with path.open(encoding="utf-8-sig", newline="") as stream:
         records = list(csv.DictReader(stream))

@@ -258,7 +258,7 @@ def test_what_cannot_be_learnt_is_refused(
 def test_the_hard_real_failures_of_a_cluster(
     faultline: Callable[..., Any], shared: Path, tmp_path: Path
 ) -> None:
-    from data.ingest.tabular import parsed_times
+    from data.ingest.formats.tabular import parsed_times
 
     with (shared / "pnnl" / "pnnl_failures_until_2006-11.csv").open(newline="") as stream:
         header, *records = csv.reader(stream)

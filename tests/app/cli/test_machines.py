@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data.errors import DataError, SourceError
-from data.ingest.machine_samples import read_samples
+from data.ingest.readers.metrics.machine_samples import read_samples
 from data.machine_settings import read_settings
 
 if TYPE_CHECKING:

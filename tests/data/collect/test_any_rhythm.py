@@ -168,9 +168,10 @@ from datetime import datetime
 from pathlib import Path
 import pandas, pyarrow
 from data.collect import collect, collecting, load_sources
-from data.ingest import Options, readers
+from data.ingest import Options
+from data.ingest.readers import known_readers
 from data.stages import stages
-readers(), stages()
+known_readers(), stages()
 collecting.AT_ONCE_S = 0.0  # each day is published
 for line in sys.stdin:
     folder, now, since, kill_after_s, kill_at = line.split()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from data.ingest import readers
+from data.ingest.formats.source import opened
 from data.ingest.reader import Options
-from data.ingest.source import opened
+from data.ingest.readers import known_readers
 
 if TYPE_CHECKING:
     from data.ingest.reader import Batch
@@ -26,7 +26,7 @@ def read_jobs(source: str, content: str | bytes | Path, **options: Any) -> tuple
         if not isinstance(content, Path):
             path.write_bytes(content.encode() if isinstance(content, str) else content)
         with opened(str(path), Path(folder)) as found:
-            batch = readers()[source].read(found, Options(**options), connection)
+            batch = known_readers()[source].read(found, Options(**options), connection)
             jobs = batch.tables["jobs"].df().astype(object)
         jobs = jobs.where(jobs.notna(), None).to_dict("records")
     skipped = sum(batch.skipped_by_reason.values())
@@ -42,4 +42,4 @@ def rejected(batch: Batch) -> list[tuple[int, str]]:
 
 def takers(head: str) -> list[str]:
     """The readers that take a file for theirs."""
-    return [name for name, reader in readers().items() if reader.sniff(head)]
+    return [name for name, reader in known_readers().items() if reader.sniff(head)]

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data.errors import SourceError
-from data.ingest.delays import read_delays
+from data.ingest.readers.metrics.delays import read_delays
 
 if TYPE_CHECKING:
     from pathlib import Path

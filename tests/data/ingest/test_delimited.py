@@ -12,9 +12,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from data.ingest import delimited
-from data.ingest.delimited import Doubtful, Line, repaired, scan
-from data.ingest.sacct_fields import Shape
+from data.ingest.formats import delimited
+from data.ingest.formats.delimited import Doubtful, Line, repaired, scan
+from data.ingest.readers.schedulers.sacct_fields import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from data.ingest.exposition import (
+from data.ingest.reader import Options, RecordError
+from data.ingest.readers.metrics.exposition import (
     BROKEN,
     IMPOSSIBLE_TIME,
     INFINITE,
@@ -20,8 +21,7 @@ from data.ingest.exposition import (
     Sample,
     samples,
 )
-from data.ingest.metric_series import NO_NODE, Series, series_of
-from data.ingest.reader import Options, RecordError
+from data.ingest.readers.metrics.metric_series import NO_NODE, Series, series_of
 from data.limits import Limits
 from data.metric_kinds import MetricKind, metric_kind
 

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from data.errors import SourceError
-from data.ingest import failure_log
-from data.ingest.failure_log import month_of
-from data.ingest.failure_mapping import named, parsed
 from data.ingest.reader import Batch, Options, Source
+from data.ingest.readers.tables import failure_log
+from data.ingest.readers.tables.failure_log import month_of
+from data.ingest.readers.tables.failure_mapping import named, parsed
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 LANL = SHARED / "lanl" / "LA-UR-05-7318-failure-data-1996-2005.csv"

@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from data.errors import SourceError
-from data.ingest import gcm_health
 from data.ingest.reader import Batch, Options, Source
+from data.ingest.readers.health import gcm_health
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,9 @@ import pytest
 
 from app.actions import Options, ingest_files
 from data.errors import SourceError
-from data.ingest import gpud, readers
 from data.ingest.reader import Source
+from data.ingest.readers import known_readers
+from data.ingest.readers.health import gpud
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def test_events_by_component_an_xid_with_its_gpu(tmp_path: Path) -> None:
                                 event(4, "x", type="Critical"), event(5, "y", type="Unknown")]),
         component("memory", events=[event(6, "used", name=None, type="Info")]),
     ]  # fmt: skip
-    assert [name for name, r in readers().items() if r.sniff(json.dumps(found))] == ["gpud"]
+    assert [name for name, r in known_readers().items() if r.sniff(json.dumps(found))] == ["gpud"]
     batch, rows = read(tmp_path, found)
     assert rows == [
         ("n1", "error_xid", "critical", "0000:9b:00", 79, None),

@@ -12,8 +12,9 @@ import pytest
 
 from app.actions import Options, ingest_files
 from data.errors import SourceError
-from data.ingest import infiniband, readers
 from data.ingest.reader import Source
+from data.ingest.readers import known_readers
+from data.ingest.readers.metrics import infiniband
 from data.store import Store
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "collect" / "kernel" / "gpud_infiniband"
@@ -141,7 +142,9 @@ def test_auto_knows_it_and_hours_rise_by_what_was_counted(tmp_path: Path) -> Non
         path = tmp_path / f"{number}.txt"
         path.write_text(f"n1: /sys/class/infiniband/mlx5_0/ports/1/counters/link_downed:{value}\n")
         at = MODIFIED.replace(minute=10 * number)
-        assert [n for n, r in readers().items() if r.sniff(path.read_text())] == ["infiniband"]
+        assert [n for n, r in known_readers().items() if r.sniff(path.read_text())] == [
+            "infiniband"
+        ]
         ingest_files(tmp_path / "s", "auto", [str(path)] * (1 + number % 2), Options(at=at))
     store = Store.open(tmp_path / "s")
     assert store.rows(
@@ -153,4 +156,6 @@ def test_auto_knows_it_and_hours_rise_by_what_was_counted(tmp_path: Path) -> Non
     "text", [PERFQUERY.format(kind=""), PERFQUERY.format(kind="extended "), ERRORS]
 )
 def test_no_other_reader_takes_what_tools_print(text: str) -> None:
-    assert [name for name, reader in readers().items() if reader.sniff(text)] == ["infiniband"]
+    assert [name for name, reader in known_readers().items() if reader.sniff(text)] == [
+        "infiniband"
+    ]

@@ -6,24 +6,30 @@ import gzip
 import io
 import itertools
 import json
+import runpy
 import shutil
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 
-from app.actions import ingest_files
+from app.actions import ingest_files, known_options, sources
+from app.cli import main
 from data.current import read_current
 from data.errors import DataError, SourceError
-from data.ingest import IngestResult, Options, readers
+from data.ingest import IngestResult, Options
+from data.ingest import readers as families
+from data.ingest.readers import known_readers
 from data.store import Store
 from tests.some import some_at_once
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 APART = {"ingests", "rejected_rows", "store_meta"}
 AT = "2024-03-01T10:00:00"
 SACCT = f"""\
@@ -177,8 +183,8 @@ def test_a_source_that_does_not_exist_is_told(tmp_path: Path) -> None:
 
 
 def test_every_reader_has_its_line_of_help() -> None:
-    for name, reader in readers().items():
-        assert (reader.NAME, "\n" in reader.HELP) == (name, False)
+    for name, reader in known_readers().items():
+        assert (reader.name, "\n" in reader.help) == (name, False)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +214,7 @@ def test_where_nothing_can_be_read_the_store_is_untouched(
 
 
 def test_readers_are_found_and_listed_by_their_place() -> None:
-    assert list(readers()) == [
+    assert list(known_readers()) == [
         "sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "job-table", "k8s-pods",
         "k8s-workloads", "philly", "sacctmgr-events",
         "kernel-log", "scontrol-nodes", "k8s-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel",
@@ -218,9 +224,51 @@ def test_readers_are_found_and_listed_by_their_place() -> None:
     ]  # fmt: skip
 
 
-def test_a_reader_without_a_place_stands_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(readers()["sacct"], "PLACE")
-    assert [*readers.__wrapped__()][-1] == "sacct"
+TOY = """
+import pandas as pd
+from data.ingest.reader import Batch, Reader
+
+def read(source, options, connection):
+    lines = source.path.read_text().splitlines()
+    rows = pd.DataFrame({"ticket_id": lines, "opened_at": pd.Timestamp("2026-01-05", tz="UTC")})
+    return Batch({"tickets": rows.assign(cluster="c")}, rows_kept=len(rows))
+
+READER = Reader(
+    "toy", "tickets of a toy", export="toy --all", reads="a ticket a line", fills=("tickets",),
+    options=("year",), lacks={"tickets": {("closed_at",): "when it ended stays unknown"}},
+    sniff=lambda head: head.startswith("toy"), read=read,
+)
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A reader that is one file in a family, and nothing else."""
+    family = tmp_path / "families" / "toys"
+    family.mkdir(parents=True)
+    (family / "__init__.py").touch()
+    (family / "toy.py").write_text(TOY, encoding="utf-8")
+    monkeypatch.setattr(families, "__path__", [*families.__path__, str(family.parent)])
+    known_readers.cache_clear()
+    yield tmp_path
+    known_readers.cache_clear()
+    for name in ("data.ingest.readers.toys", "data.ingest.readers.toys.toy"):
+        sys.modules.pop(name, None)
+
+
+def test_a_reader_is_one_file(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [*known_readers()][-1] == "toy"  # without a place
+    assert sources()["toy"] == "tickets of a toy: toy --all"  # what help and the upload list
+    assert known_options("toy") == {"year"}
+    assert main(["ingest", "--list", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.endswith("toy,tickets of a toy: toy --all\n")
+    make = runpy.run_path(str(DOCS / "make.py"))
+    assert "| `toy` | a ticket a line |" in make["sources"]()
+    (toy / "toy.txt").write_text("toy 1\n", encoding="utf-8")
+    ((result,), _) = ingest_files(toy / "store", "auto", [str(toy / "toy.txt")], Options(node="n"))
+    assert result.source == "toy"
+    assert "no closed_at in any of 1 rows: when it ended stays unknown" in result.notices
+    assert any(text.startswith("--node says nothing to toy") for text in result.notices)
 
 
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:

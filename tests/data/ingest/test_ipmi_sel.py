@@ -12,8 +12,8 @@ import pytest
 
 from analytics.failures.precedence import weights
 from data.errors import SourceError
-from data.ingest import ipmi_sel
 from data.ingest.reader import Batch, Options, Source
+from data.ingest.readers.health import ipmi_sel
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "collect" / "ipmi"
 needs_files = pytest.mark.skipif(not REAL.exists(), reason="no ../shared/data/collect here")

@@ -14,7 +14,7 @@ import zstandard
 
 from data.errors import DataError, SourceError
 from data.ingest import IngestResult, Options, ingest
-from data.ingest.job_log import log_name
+from data.ingest.readers.logs.job_log import log_name
 from data.publish import writer
 from data.store import Store
 from tests.some import some_at_once

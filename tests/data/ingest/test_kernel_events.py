@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from data.errors import SourceError
-from data.ingest.kernel_events import kernel_events
 from data.ingest.reader import Options
+from data.ingest.readers.logs.kernel_events import kernel_events
 
 if TYPE_CHECKING:
     from pathlib import Path

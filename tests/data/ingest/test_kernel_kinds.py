@@ -14,9 +14,9 @@ import pytest
 
 from analytics.failures.evidence import of_events
 from analytics.failures.precedence import weights
-from data.ingest import kernel_log
-from data.ingest.kernel_kinds import KINDS, report_of
 from data.ingest.reader import Batch, Options, Source
+from data.ingest.readers.logs import kernel_log
+from data.ingest.readers.logs.kernel_kinds import KINDS, report_of
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 needs_files = pytest.mark.skipif(not SHARED.exists(), reason="no ../shared/data here")

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import SourceError
-from data.ingest import kernel_log
-from data.ingest.kernel_line import (
+from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.readers.logs import kernel_log
+from data.ingest.readers.logs.kernel_line import (
     Fault,
     Prefix,
     fault_of,
@@ -23,7 +24,6 @@ from data.ingest.kernel_line import (
     prefix_of,
     split_line,
 )
-from data.ingest.reader import Batch, Options, RecordError, Source
 
 LOGS = Path(__file__).parents[4] / "shared" / "data" / "kernel_logs"
 needs_logs = pytest.mark.skipif(not LOGS.exists(), reason="no ../shared/data/kernel_logs here")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from data.errors import SourceError
-from data.ingest.tabular import parsed_times, read_labelled_text
+from data.ingest.formats.tabular import parsed_times, read_labelled_text
 
 if TYPE_CHECKING:
     from pathlib import Path

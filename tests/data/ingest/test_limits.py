@@ -20,9 +20,9 @@ from pyarrow import csv as arrow_csv
 
 from app.actions import Options, ingest_files
 from data.errors import DataError, SourceError
-from data.ingest import IngestResult, ingest, readers
-from data.ingest.option_use import KNOWN_BY
+from data.ingest import IngestResult, ingest
 from data.ingest.reader import MAX_REJECTED, Rejected, Rejections
+from data.ingest.readers import known_by, known_readers
 from data.limits import Limits
 from data.publish import writer
 from data.store import Store
@@ -160,7 +160,7 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
 def stated_for(source: str) -> dict[str, Any]:
     """What the samples of a source need to have stated."""
     stated = {"node": "n1", "job_id": "7", "mapping": "pnnl"}
-    return {name: value for name, value in stated.items() if source in KNOWN_BY[name]}
+    return {name: value for name, value in stated.items() if source in known_by()[name]}
 
 
 def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult:
@@ -299,7 +299,7 @@ def test_quotes_that_are_never_closed_do_not_read_the_file_again_and_again(tmp_p
     head, _, rest = SAMPLES["failures"][2].partition(b"\n")
     open_quotes = b'x,"\n' * 30_001
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("data.ingest.tabular.MAX_GIVEN_BACK", 100_000)
+        patch.setattr("data.ingest.formats.tabular.MAX_GIVEN_BACK", 100_000)
         result = read(tmp_path, "failures", head + b"\n" + open_quotes + rest)
     assert result.rows_kept + result.rows_rejected >= 300
     assert result.rows_kept >= 299
@@ -396,7 +396,7 @@ def published(root: Path) -> dict[str, bytes]:
 def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
     whole_documents = {"sacct-json", "redfish", "nvsentinel", "ipmi-sel"}
     sampled = {source for source, _, _ in SAMPLES.values()}
-    assert sampled | whole_documents == set(HEADS) == set(readers())
+    assert sampled | whole_documents == set(HEADS) == set(known_readers())
 
 
 @pytest.mark.parametrize("name", ["sacct", "gcm array", "failures", "trace"])
@@ -476,11 +476,11 @@ import resource, sys, time
 from pathlib import Path
 from app.actions import Options, ingest_files
 from data.errors import DataError
-from data.ingest.option_use import KNOWN_BY
+from data.ingest.readers import known_by
 store, *asked = sys.argv[1:]
 for source, path in zip(asked[::2], asked[1::2], strict=True):
     stated = {"node": "n1", "job_id": "7", "mapping": "pnnl"}
-    options = Options(**{key: stated[key] for key in stated if source in KNOWN_BY[key]})
+    options = Options(**{key: stated[key] for key in stated if source in known_by()[key]})
     begin = time.process_time()
     try:
         told = ingest_files(Path(store), source, [path], options)[0][0].rejected_by_reason

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from data.errors import SourceError
-from data.ingest import mapping_sample
-from data.ingest.mapping_sample import Chosen
-from data.ingest.option_use import KNOWN_BY
 from data.ingest.reader import Options
+from data.ingest.readers import known_by
+from data.ingest.readers.tables import mapping_sample
+from data.ingest.readers.tables.mapping_sample import Chosen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def test_the_columns_of_each_source_are_guessed_and_a_bad_record_is_told(source:
 
 
 def test_every_source_that_takes_a_mapping_has_its_fields() -> None:
-    assert mapping_sample.mapped_sources() == {*KNOWN_BY["mapping"]}
+    assert mapping_sample.mapped_sources() == {*known_by()["mapping"]}
 
 
 def test_only_the_first_records_are_read_however_long_the_file_is() -> None:

@@ -13,8 +13,8 @@ import pytest
 from app.actions import ingest_files
 from data.collect.config import load_sources
 from data.errors import DataError
-from data.ingest import dcgm, prometheus_json
 from data.ingest.reader import Options
+from data.ingest.readers.metrics import dcgm, prometheus_json
 from data.publish.forget import forget
 from data.queries import metrics
 from data.store import Store
@@ -242,7 +242,7 @@ def test_what_cannot_be_read_is_counted_and_a_scrape_without_time_is_of_when_it_
     ],
 )  # fmt: skip
 def test_what_begins_as_metrics_do_is_recognised(text: str, wanted: str | None) -> None:
-    found = [one.NAME for one in (dcgm, prometheus_json) if one.sniff(text)]
+    found = [one.READER.name for one in (dcgm, prometheus_json) if one.sniff(text)]
     assert found == ([wanted] if wanted else [])
 
 

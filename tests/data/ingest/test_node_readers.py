@@ -11,9 +11,9 @@ import duckdb
 import pytest
 
 from data.errors import SourceError
-from data.ingest import readers
+from data.ingest.formats.source import opened
 from data.ingest.reader import Batch, Options
-from data.ingest.source import opened
+from data.ingest.readers import known_readers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +50,10 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Batch,
         path = folder / "nodes"
         path.write_text(content, encoding="utf-8")
         with duckdb.cursor() as connection, opened(str(path), folder) as found:
-            names = [name for name, reader in readers().items() if reader.sniff(content[:16_384])]
-            reader = readers()[source or ",".join(names)]
+            names = [
+                name for name, reader in known_readers().items() if reader.sniff(content[:16_384])
+            ]
+            reader = known_readers()[source or ",".join(names)]
             batch = reader.read(found, Options(**{"at": AT} | options), connection)
         frame = batch.tables["node_inventory"].astype(object)  # type: ignore[union-attr]
         rows = frame.where(frame.notna(), None).to_dict("records")
@@ -227,7 +229,7 @@ def test_a_document_of_many_nodes_is_never_held_whole(tmp_path: Path) -> None:
     (tmp_path / "nodes").write_text(json.dumps(document, indent=1), encoding="utf-8")
     with duckdb.cursor() as connection, opened(str(tmp_path / "nodes"), tmp_path) as source:
         tracemalloc.start()
-        batch = readers()["scontrol-nodes"].read(source, Options(), connection)
+        batch = known_readers()["scontrol-nodes"].read(source, Options(), connection)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert (batch.rows_kept, source.n_bytes > 10_000_000) == (500, True)
@@ -330,5 +332,5 @@ def test_jobs_queues_and_partitions_of_slurm_are_no_nodes(shared_data: Path) -> 
               shared_data / "slurm/gcm/sample-scontrol-output.txt"]  # fmt: skip
     for path in others:
         head = path.read_text(encoding="utf-8")[:16_384]
-        found = [name for name, reader in readers().items() if reader.sniff(head)]
+        found = [name for name, reader in known_readers().items() if reader.sniff(head)]
         assert not {"scontrol-nodes", "sinfo", "node-inventory"} & {*found}, path

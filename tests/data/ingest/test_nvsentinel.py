@@ -11,8 +11,9 @@ import duckdb
 import pytest
 
 from data.errors import SourceError
-from data.ingest import nvsentinel, readers
 from data.ingest.reader import Batch, Options, Source
+from data.ingest.readers import known_readers
+from data.ingest.readers.health import nvsentinel
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "collect" / "kubernetes" / "nvsentinel"
 needs_files = pytest.mark.skipif(not REAL.exists(), reason="no ../shared/data/collect here")
@@ -53,7 +54,7 @@ def test_the_published_events_are_xid_79_without_a_time(name: str) -> None:
     )  # fmt: skip
     assert (batch.rows_read, batch.rejected.total) == (1, 0)
     head = (REAL / name).read_text()
-    assert [one for one, reader in readers().items() if reader.sniff(head)] == ["nvsentinel"]
+    assert [one for one, reader in known_readers().items() if reader.sniff(head)] == ["nvsentinel"]
 
 
 def test_the_forms_of_sender_and_store_give_the_same_row(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from app.actions import Options, ingest_files
 from data.errors import DataError
-from data.ingest import readers
-from data.ingest.option_use import KNOWN_BY, ignored
+from data.ingest.readers import known_readers
 
 
 def test_an_option_that_a_source_ignores_is_refused_before_anything_is_made(tmp_path: Path) -> None:
@@ -31,5 +31,6 @@ def test_what_auto_finds_is_told_and_read(tmp_path: Path) -> None:
 
 
 def test_every_source_named_is_one_and_reads_its_options() -> None:
-    assert {name for names in KNOWN_BY.values() for name in names} <= readers().keys()
-    assert ignored("kernel-log", Options(node="n", year=2024, timezone="UTC", cluster="c")) == []
+    stated = {field.name for field in fields(Options)}
+    assert {option for reader in known_readers().values() for option in reader.options} <= stated
+    assert known_readers()["kernel-log"].ignored(Options(node="n", year=2024, timezone="UTC")) == []

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from data.errors import SourceError
-from data.ingest.delays import read_delays
-from data.ingest.parquet_size import A_RECORD, unfolded
+from data.ingest.formats.parquet_size import A_RECORD, unfolded
+from data.ingest.readers.metrics.delays import read_delays
 from data.limits import Limits
 from tests.data.ingest import bombs
 from tests.data.ingest.parquet_by_hand import same, table

@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 
 from data.errors import SourceError
-from data.ingest.prometheus_answer import NO_METRIC, NO_SERIES, AnsweredSeries, answered
 from data.ingest.reader import RecordError, Source
+from data.ingest.readers.metrics.prometheus_answer import (
+    NO_METRIC,
+    NO_SERIES,
+    AnsweredSeries,
+    answered,
+)
 from data.limits import DEFAULTS
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "collect" / "metrics" / "grafana"

@@ -10,8 +10,9 @@ import duckdb
 import pytest
 
 from data.errors import SourceError
-from data.ingest import ras_log, readers
 from data.ingest.reader import Batch, Options, Source
+from data.ingest.readers import known_readers
+from data.ingest.readers.health import ras_log
 
 BGL = Path(__file__).parents[4] / "shared" / "data" / "loghub" / "BGL_2k.log"
 needs_files = pytest.mark.skipif(not BGL.exists(), reason="no ../shared/data/loghub here")
@@ -42,9 +43,9 @@ def test_the_real_sample_holds_its_alerts() -> None:
     assert batch.skipped_by_reason == {"info": 1597, "no_location": 37}
     assert int((frame["severity"] == "critical").sum()) == 143
     assert int((frame["check_name"] == "ras_kerndtlb").sum()) == 60
-    assert [name for name, reader in readers().items() if reader.sniff(BGL.read_text()[:9999])] == [
-        "ras-log"
-    ]
+    assert [
+        name for name, reader in known_readers().items() if reader.sniff(BGL.read_text()[:9999])
+    ] == ["ras-log"]
 
 
 @needs_files

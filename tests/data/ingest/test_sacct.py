@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from data.errors import SourceError
-from data.ingest.sacct import sniff
+from data.ingest.readers.schedulers.sacct import sniff
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import SourceError
-from data.ingest import json_records
+from data.ingest.formats import json_records
 from tests.data.ingest.job_reading import read_jobs, rejected, takers
 
 if TYPE_CHECKING:

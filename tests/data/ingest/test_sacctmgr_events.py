@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from data.errors import SourceError
-from data.ingest import sacctmgr_events
 from data.ingest.reader import Batch, Options, Source
+from data.ingest.readers.schedulers import sacctmgr_events
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from data.errors import SourceError
-from data.ingest.source import opened
+from data.ingest.formats.source import opened
 from data.limits import Limits
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def test_plain_text_named_as_an_archive_is_read_by_its_content(tmp_path: Path, n
 def test_a_decompression_bomb_is_refused_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, partial: bool
 ) -> None:
-    monkeypatch.setattr("data.ingest.source.RATIO_FROM", 5_000_000)
+    monkeypatch.setattr("data.ingest.formats.source.RATIO_FROM", 5_000_000)
     name = written(tmp_path, bomb(kind))
     read: list[str] = []
     with (

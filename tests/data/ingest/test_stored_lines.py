@@ -11,9 +11,9 @@ import duckdb
 import pytest
 
 from data.errors import SourceError
-from data.ingest import readers
+from data.ingest.formats.source import opened
 from data.ingest.reader import Batch, Options
-from data.ingest.source import opened
+from data.ingest.readers import known_readers
 from tests.data.ingest.job_reading import rejected, takers
 
 NOON = 1_709_294_400  # 2024-03-01 12:00 UTC
@@ -30,7 +30,7 @@ def read(source: str, *records: object, **options: Any) -> tuple[Batch, Rows, Ro
             "\n".join(one if isinstance(one, str) else json.dumps(one) for one in records)
         )
         with opened(str(path), Path(folder)) as found:
-            batch = readers()[source].read(found, Options(**options), connection)
+            batch = known_readers()[source].read(found, Options(**options), connection)
             events = batch.tables["health_events"]
             lines = batch.tables.get("job_logs")
             rows = sorted(lines.fetchall()) if lines is not None else []  # type: ignore[union-attr]

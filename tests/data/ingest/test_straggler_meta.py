@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from data.errors import SourceError
-from data.ingest.straggler_trace import TraceMeta, read_meta
+from data.ingest.readers.training.straggler_trace import TraceMeta, read_meta
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "straggler"
 META = """# a job

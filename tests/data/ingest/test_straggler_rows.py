@@ -15,7 +15,7 @@ import pytest
 
 from analytics.training.stragglers.operations import OPTYPES
 from data.errors import SourceError
-from data.ingest.straggler_rows import COLUMNS, LABELS, read_rows
+from data.ingest.readers.training.straggler_rows import COLUMNS, LABELS, read_rows
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def test_reading_imports_neither_pandas_nor_a_dataset(tmp_path: Path, trace: pa.
     path = written(tmp_path, cast(trace, "optype", pa.string()), row_group_size=50)
     code = (
         "import sys; from pathlib import Path; "
-        "from data.ingest.straggler_rows import read_rows; "
+        "from data.ingest.readers.training.straggler_rows import read_rows; "
         f"read_rows(Path({str(path)!r}), 'trace'); "
         "print({'pandas', 'pyarrow.dataset', 'duckdb'} & set(sys.modules))"
     )

@@ -14,7 +14,8 @@ import pytest
 
 from app.actions import ingest_files
 from data.errors import DataError
-from data.ingest import Options, straggler_trace
+from data.ingest import Options
+from data.ingest.readers.training import straggler_trace
 from data.store import Store
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from data.errors import SourceError
-from data.ingest.superbench import read_results
+from data.ingest.readers.training.superbench import read_results
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,9 @@ import pytest
 from app.actions import ingest_files
 from data.errors import SourceError
 from data.filters import Selection
-from data.ingest import readers
+from data.ingest.formats.source import opened
 from data.ingest.reader import Batch, Options
-from data.ingest.source import opened
+from data.ingest.readers import known_readers
 from data.queries import failures
 from data.store import Store
 from tests.data.ingest.job_reading import rejected, takers
@@ -38,7 +38,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Batch,
         path = folder / "given.csv"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         with duckdb.cursor() as connection, opened(str(path), folder) as found:
-            batch = readers()[source].read(found, Options(**options), connection)
+            batch = known_readers()[source].read(found, Options(**options), connection)
         (frame,) = batch.tables.values()
         frame = frame.astype(object)  # type: ignore[union-attr]
         n_told = sum(batch.skipped_by_reason.values()) + batch.rejected.total

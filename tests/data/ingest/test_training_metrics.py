@@ -13,10 +13,11 @@ import pytest
 
 from app.actions import build_ledger, ingest_files
 from data.errors import DataError
-from data.ingest import readers, training_metrics
+from data.ingest.formats.source import opened
 from data.ingest.reader import Batch, Options
-from data.ingest.source import opened
-from data.ingest.training_sql import known_columns
+from data.ingest.readers import known_readers
+from data.ingest.readers.training import training_metrics
+from data.ingest.readers.training.training_sql import known_columns
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -102,13 +103,13 @@ def test_exports_of_several_frameworks_are_read(tmp_path: Path, export: str) -> 
 
 def test_no_other_reader_takes_such_a_file_for_its_own() -> None:
     for text, _ in EXPORTS.values():
-        taken = [name for name, reader in readers().items() if reader.sniff(text)]
+        taken = [name for name, reader in known_readers().items() if reader.sniff(text)]
         assert set(taken) <= {"training-metrics"}
 
 
 def test_a_job_may_be_spelled_as_in_accounting(tmp_path: Path) -> None:
     text = f"step,time,loss,JobID\n5,{EPOCH},2.5,7\n"
-    assert [name for name, reader in readers().items() if reader.sniff(text)] == [
+    assert [name for name, reader in known_readers().items() if reader.sniff(text)] == [
         "training-metrics"
     ]
     assert rows_of(tmp_path, text, job_id=None)[1][0]["job_id"] == "7"

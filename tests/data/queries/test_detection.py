@@ -14,7 +14,7 @@ from app.answers.fleet import overview
 from app.answers.reliability import mttf
 from app.ask import of_store
 from data.filters import MTTF_MIN_GPUS, Selection
-from data.ingest.sacct_fields import PRESETS
+from data.ingest.readers.schedulers.sacct_fields import PRESETS
 from data.queries import detection
 from data.store import Store
 

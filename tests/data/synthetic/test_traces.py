@@ -9,7 +9,7 @@ import pytest
 
 from analytics.training.stragglers.slowdown import slowdowns
 from analytics.training.stragglers.what_if import WhatIf
-from data.ingest.straggler_rows import rows_of
+from data.ingest.readers.training.straggler_rows import rows_of
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, TraceShapeError, trace_columns
 
 if TYPE_CHECKING:

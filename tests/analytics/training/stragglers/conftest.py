@@ -11,7 +11,7 @@ import pytest
 
 from analytics.training.stragglers.operations import optype_codes
 from analytics.training.stragglers.trace import Trace, TraceRows
-from data.ingest.straggler_rows import read_rows
+from data.ingest.readers.training.straggler_rows import read_rows
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:

@@ -1,0 +1,134 @@
+"""Events of Kubernetes about its nodes: in and out of service, and what watchers found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.readers.kubernetes import kubernetes as k8s
+from data.ingest.readers.kubernetes.k8s_nodes import Condition
+from data.ingest.readers.logs.kernel_line import fault_of, split_line
+from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame, typed_frame
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import duckdb
+
+
+_SERVICE = {
+    "NodeReady": ("Ready", True), "NodeNotReady": ("Ready", False),
+    "NodeSchedulable": ("Schedulable", True), "NodeNotSchedulable": ("Schedulable", False),
+}  # fmt: skip
+"""Reason of an event -> condition of the node, and whether it holds from then on."""
+_EVERYDAY = frozenset(
+    (
+        "Starting", "RegisteredNode", "RemovingNode", "DeletingNode", "Synced", "Rebooted",
+        "NodeAllocatableEnforced", "NodeHasSufficientMemory", "NodeHasNoDiskPressure",
+        "NodeHasSufficientPID", "NodeHasInsufficientMemory", "NodeHasDiskPressure",
+        "NodeHasInsufficientPID", "InvalidDiskCapacity", "CIDRNotAvailable", "CIDRAssignmentFailed",
+        "EvictionThresholdMet", "ImageGCFailed", "FreeDiskSpaceFailed", "ContainerGCFailed",
+        "MissingClusterDNS", "CheckLimitsForResolvConf", "PossibleMemoryBackedVolumesOnDisk",
+        "CgroupV1", "DNSConfigForming", "NodePasswordValidationComplete",
+        "OwnerRefInvalidNamespace",
+    )
+)  # fmt: skip
+"""What Kubernetes says of its own work, or of what jobs use up: nothing of hardware."""
+_KEY = ("cluster", "node", "observed_at", "check_name", "message")
+
+
+def sniff(head: str) -> bool:
+    """Whether the first object of Kubernetes is an event."""
+    return k8s.is_of_kind(head, "Event")
+
+
+def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
+    """Rows of `node_conditions` and `health_events`; events of pods are skipped: pods tell more.
+
+    Of an event that came several times the last time counts. A warning of a watcher
+    (node-problem-detector and others) is a warning; that of an XID, which only the driver's line
+    states, is set from the catalog at publish. Events that Kubernetes writes about its own work are
+    skipped.
+
+    Raises
+    ------
+    SourceError
+        Where the file is no JSON, or an error that Kubernetes answered.
+    """
+    conditions: list[Condition] = []
+
+    def made(event: dict[str, Any], log: Gathered) -> list[HealthRow] | str:
+        kind, name = _about(event)
+        if kind != "Node":
+            return f"about a {kind}" if kind in ("Pod", "Job", "Workload") else "not about a node"
+        if name is None:
+            raise RecordError("names no node")
+        reason, at = k8s.text(event.get("reason")), _at(event)
+        if reason is None or at is None:
+            raise RecordError("no reason" if reason is None else "no time")
+        cluster = log.options.cluster or log.options.default_cluster
+        message = k8s.text(event.get("message") or event.get("note"))
+        if reason in _EVERYDAY:
+            return "everyday"
+        log.saw(cluster, at)
+        if reason in _SERVICE:
+            condition, holds = _SERVICE[reason]
+            told = None if holds else message
+            conditions.append(Condition(cluster, name, condition, at, holds, told))
+            return []
+        gpu, xid = _xid(message)
+        severity = "warning" if event.get("type") == "Warning" else "info"
+        return [HealthRow(cluster, name, at, reason, message, gpu, severity, xid)]
+
+    log = Gathered(options, LocalClock(options), made)
+    notices = k8s.gather(source, options, log, "Event")
+    rows = list(dict.fromkeys(log.rows))  # an event shown again, as a watch does, is one
+    batch = log.batch("health_events", health_frame(rows, "health_check", _KEY))
+    batch.tables["node_conditions"] = typed_frame(
+        "node_conditions", list(dict.fromkeys(conditions)), Condition._fields
+    )
+    batch.notices += notices
+    return batch
+
+
+def _xid(message: str | None) -> tuple[str | None, int | None]:
+    """GPU and XID of a message that quotes the driver's line; other words are not guessed at."""
+    line = split_line(message or "")
+    try:
+        fault = fault_of(line[1]) if line else ""
+    except RecordError:
+        return None, None
+    if isinstance(fault, str) or fault.check_name != "xid":
+        return None, None
+    return fault.address, fault.code
+
+
+def _about(event: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Kind and name of what an event is about."""
+    about = k8s.within(event, "involvedObject") or k8s.within(event, "regarding")
+    return k8s.text(about.get("kind")), k8s.text(about.get("name"))
+
+
+def _at(event: dict[str, Any]) -> datetime | None:
+    """When it came last."""
+    series = k8s.within(event, "series")
+    stated = (
+        series.get("lastObservedTime"), event.get("lastTimestamp"),
+        event.get("deprecatedLastTimestamp"), event.get("eventTime"), event.get("firstTimestamp"),
+        k8s.within(event, "metadata").get("creationTimestamp"),
+    )  # fmt: skip
+    return next((at for value in stated if (at := k8s.instant(value))), None)
+
+
+READER = Reader(
+    "k8s-events",
+    "events of Kubernetes about nodes",
+    export="kubectl get events -A -o json > events.json, every hour",
+    reads="23 | 27 | 306",
+    fills=("health_events", "node_conditions"),
+    place=4.5,
+    any_length=True,
+    cluster_by_host=True,
+    sniff=sniff,
+    read=read,
+)

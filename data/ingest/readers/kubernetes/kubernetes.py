@@ -1,0 +1,279 @@
+"""What readers of Kubernetes share: objects in any shape that kubectl prints, their kind and times.
+
+A list (`kubectl get ... -o json`), what the API answers, one object after another (`--watch`, one a
+line or not), watch events (`--output-watch-events`). Other output is refused with the command.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from data.errors import SourceError
+from data.ingest.formats.json_records import JsonRecords
+from data.ingest.formats.json_text import members
+from data.ingest.reader import RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from data.ingest.formats.json_records import Found
+    from data.ingest.reader import Options, Source
+    from data.ingest.rows import Gathered
+
+RESOURCE = {
+    "Pod": "pods", "Node": "nodes", "Event": "events", "Workload": "workloads.kueue.x-k8s.io",
+    "Job": "jobs.batch.volcano.sh", "PodGroup": "podgroups.scheduling.volcano.sh",
+}  # fmt: skip
+"""Kind of object -> what kubectl calls it."""
+_YAML = re.compile(r"^(?:- )?(?: {2})?kind: ['\"]?(\w+)", re.MULTILINE)
+_TABLES = {
+    "Pod": re.compile(r"(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS"),
+    "Node": re.compile(r"NAME +STATUS +ROLES +AGE"),
+    "Event": re.compile(r"(?:NAMESPACE +)?LAST SEEN +(?:TYPE|REASON)"),
+}
+_GPU = re.compile(
+    r"nvidia\.com/(?:gpu(?:\.shared)?|mig-[\w.]+)|amd\.com/gpu|gpu\.intel\.com/\w+|habana\.ai/gaudi"
+)
+"""Resources of which one is a GPU, or a part of one that is handed out as if it were."""
+_PLACEHOLDER_BEFORE = datetime(1980, 1, 1, tzinfo=UTC)
+_PROGRESS_RECORDS = 50_000
+_OTHER = "another kind"
+
+
+def is_of_kind(head: str, *kinds: str) -> bool:
+    """Whether a text begins with such an object, as JSON or in a form that is refused."""
+    return (_kind_of_json(head) or _kind_of_text(head)) in kinds
+
+
+def _kind_of_json(head: str) -> str | None:
+    """Kind of the first object."""
+    at = len(head) - len(head.lstrip("\ufeff \t\r\n["))
+    if head[at : at + 1] != "{":
+        return None
+    kind, is_list, has_version = None, False, False
+    while True:
+        inside = None
+        places = dict(members(head, at))
+        has_version = has_version or "apiVersion" in places
+        if "kind" in places and (found := re.match(r'"(\w+)"', head[places["kind"] :])):
+            kind, is_list = found[1].removesuffix("List"), found[1].endswith("List")
+        if "items" in places and (kind is None or is_list):
+            inside = re.compile(r"\[\s*(?={)").match(head, places["items"])
+        elif "object" in places and "type" in places:
+            inside = re.compile(r"(?={)").match(head, places["object"])
+        if inside is None:
+            break
+        at = inside.end()
+    if kind in (None, "", "List"):
+        kind = _kind_by_fields(places)
+    return kind if has_version else None
+
+
+def _kind_by_fields(fields: Iterable[str]) -> str | None:
+    """Kind of an object of a list of the API, whose objects do not state it."""
+    names = set(fields)
+    return "Event" if names & {"involvedObject", "regarding"} else None
+
+
+def _kind_of_text(head: str) -> str | None:
+    """Kind of the objects in YAML, or in the table that kubectl prints."""
+    first = next((line for line in head.splitlines() if line.strip()), "").lstrip("\ufeff")
+    for kind, header in _TABLES.items():
+        if header.match(first):
+            return kind
+    if not re.search(r"^(?:- )?(?: {2})?apiVersion: ", head, re.MULTILINE):
+        return None
+    kinds = [kind for kind in _YAML.findall(head) if kind != "List"]
+    return kinds[0] if kinds else None
+
+
+def gather(source: Source, options: Options, log: Gathered, *kinds: str) -> list[str]:
+    """Takes every object of these kinds; what to tell of the file.
+
+    The record that `log.make` gets is the object; a deleted one holds `deleted`.
+
+    Raises
+    ------
+    SourceError
+        Where the file is no JSON, or an error that Kubernetes answered.
+    """
+    _refuse_text(source, kinds)
+    records = JsonRecords(source, ("items",), options.limits)
+    n_before = log.skipped[_OTHER]
+    make = log.make
+    log.make = lambda record, found: _made(record, kinds, make, found)
+    for n_read, one in enumerate(_objects(records, source), 1):
+        log.take(one.line_no, one.raw, one.value)
+        if n_read % _PROGRESS_RECORDS == 0:
+            options.progress(f"{source.name}: {n_read:,} objects")
+    log.make = make
+    notices = records.notices()
+    if log.skipped[_OTHER] > n_before:
+        notices.append(f"objects other than {' and '.join(kinds)} were left out: each has a source")
+    return notices
+
+
+def _objects(records: JsonRecords, source: Source) -> Iterator[Found]:
+    """The records; SourceError for an answer that says why there are none."""
+    for one in records:
+        value = one.value
+        if isinstance(value, dict) and value.get("kind") == "Status":
+            told = str(value.get("message") or value.get("reason"))
+            raise SourceError(f"{source.name}: is an error of Kubernetes: {told[:200]}")
+        yield one
+
+
+def _refuse_text(source: Source, kinds: tuple[str, ...]) -> None:
+    """Refuses YAML and tables with the command that prints JSON."""
+    with source.path.open(encoding="utf-8-sig", errors="replace") as stream:
+        head = stream.read(1 << 14)
+    if head.lstrip()[:1] not in ("{", "["):
+        command = f"kubectl get {RESOURCE[kinds[0]]} -A -o json > {RESOURCE[kinds[0]]}.json"
+        command = command.replace(" -A", "") if kinds[0] == "Node" else command
+        what = "is YAML or text of kubectl, not JSON" if _kind_of_text(head) else "is no JSON"
+        raise SourceError(f"{source.name}: {what}: give what `{command}` writes")
+
+
+def _made(
+    record: Any, kinds: tuple[str, ...], make: Callable[[Any, Gathered], Any], log: Gathered
+) -> Any:
+    """What is made of an object of these kinds; others are skipped."""
+    if isinstance(record, RecordError):
+        raise record
+    if not isinstance(record, dict):
+        raise RecordError("no object of Kubernetes")
+    if isinstance(record.get("object"), dict) and "type" in record:
+        if record["type"] in ("BOOKMARK", "ERROR"):
+            return "bookmark"
+        record = {**record["object"], "deleted": record["type"] == "DELETED"}
+    kind = record.get("kind") or _kind_by_fields(record) or kind_by_content(record)
+    if kind is None or not isinstance(record.get("metadata"), dict):
+        raise RecordError("no object of Kubernetes")
+    return make(record, log) if kind in kinds else _OTHER
+
+
+def kind_by_content(record: dict[str, Any]) -> str | None:
+    """Kind of a pod or node that does not state it."""
+    if within(record, "spec").get("containers"):
+        return "Pod"
+    return "Node" if within(record, "status", "nodeInfo") else None
+
+
+def within(record: Any, *path: str) -> dict[str, Any]:
+    """The object at a path; an empty one where there is none.
+
+    Raises
+    ------
+    RecordError
+        Where something else stands there.
+    """
+    for name in path:
+        record = record.get(name)
+        if record is None:
+            return {}
+        if not isinstance(record, dict):
+            raise RecordError(f"{name} is no object")
+    return dict(record)
+
+
+def listed(record: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects of a list; none where there is none.
+
+    Raises
+    ------
+    RecordError
+        Where something else stands there.
+    """
+    found = record.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise RecordError(f"{name} is no list of objects")
+    return found
+
+
+def conditions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The conditions in an object's status, by type."""
+    return {str(one.get("type")): one for one in listed(within(record, "status"), "conditions")}
+
+
+def text(value: object, longest: int = 2_000) -> str | None:
+    """A text without surrounding space, its beginning where it is long; None where there is none.
+
+    Raises
+    ------
+    RecordError
+        For a list or an object.
+    """
+    if value is None:
+        return None
+    if isinstance(value, dict | list):
+        raise RecordError("a text is none")
+    return str(value).strip()[:longest] or None
+
+
+def count(value: object) -> int | None:
+    """A whole number, also as text; None where there is none.
+
+    Raises
+    ------
+    RecordError
+        For anything else.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value.strip()[:18])
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise RecordError("a number is none")
+    return value
+
+
+def instant(value: object) -> datetime | None:
+    """A time as Kubernetes writes it; None where there is none, or its stand-in of 1970.
+
+    Raises
+    ------
+    RecordError
+        Where it is no time, or names no zone.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        at = datetime.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError:
+        raise RecordError("impossible time") from None
+    if at.tzinfo is None:
+        raise RecordError("a time without zone")
+    try:
+        at = at.astimezone(UTC)
+    except OverflowError:
+        raise RecordError("impossible time") from None
+    return None if at < _PLACEHOLDER_BEFORE else at
+
+
+def version(record: dict[str, Any], latest_at: datetime | None) -> int:
+    """What orders the versions of an object: its resourceVersion, else its latest time."""
+    stated = text(within(record, "metadata").get("resourceVersion")) or ""
+    if stated.isdecimal() and len(stated) <= 15:
+        return int(stated)
+    return int(latest_at.timestamp() * 1e6) if latest_at else 0
+
+
+def gpus(resources: dict[str, Any]) -> int:
+    """GPUs among resources, those of every maker; the instances of MIG are GPUs, too.
+
+    Examples
+    --------
+    >>> gpus({"cpu": "4", "nvidia.com/gpu": "8"}), gpus({"nvidia.com/mig-1g.5gb": 3})
+    (8, 3)
+    """
+    return sum(count(n) or 0 for name, n in resources.items() if _GPU.fullmatch(name))
+
+
+def told(*parts: object) -> str | None:
+    """Reason and message in one text."""
+    known = [found for part in parts if (found := text(part))]
+    return ": ".join(dict.fromkeys(known)) or None

@@ -1,0 +1,75 @@
+"""Reader of logs kept in Elasticsearch or OpenSearch: documents with a message and a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from data.ingest.formats.json_records import JsonRecords
+from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.readers.logs.stored_lines import (
+    MESSAGES,
+    TIMES,
+    StoredLine,
+    StoredLines,
+    labels_of,
+    stored_line,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+    from data.limits import Limits
+
+
+_OTHERS = ('"@end"', '"involvedObject"', '"health_check"', '"checkName"', '"healthevent"')
+"""What documents of other readers hold: jobcomp, events of Kubernetes, gcm, NVSentinel."""
+
+
+def sniff(head: str) -> bool:
+    """Whether JSON holds documents with a message and a time."""
+    if head.lstrip("\ufeff \t\r\n")[:1] not in ("{", "[") or any(word in head for word in _OTHERS):
+        return False
+    messages = any(f'"{name}"' in head for name in (*MESSAGES, "MESSAGE"))
+    times = '"@timestamp"' in head or ('"_source"' in head and '"__REALTIME_TIMESTAMP"' in head)
+    return messages and times
+
+
+def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
+    """Faults of the kernel as rows of `health_events`, lines of jobs as rows of `job_logs`."""
+    records = JsonRecords(source, ("hits",), options.limits)
+    return StoredLines(source, options, connection, _lines).read(records)
+
+
+def _lines(record: dict[str, Any], limits: Limits) -> Iterator[StoredLine | RecordError | str]:
+    """The line of a document, bare or as the index gives it."""
+    document = record.get("_source", record)
+    if not isinstance(document, dict):
+        yield RecordError("not a JSON object")
+        return
+    labels = labels_of(document)
+    text = next((labels[name] for name in MESSAGES if labels.get(name)), None)
+    at = next((labels[name] for name in TIMES if labels.get(name)), None)
+    if text is None:
+        yield "no message"
+        return
+    try:
+        yield stored_line(text, labels, at, limits)
+    except RecordError as error:
+        yield error
+
+
+READER = Reader(
+    "elasticsearch",
+    "kernel and job logs from Elasticsearch or OpenSearch",
+    export="elasticdump --input=http://HOST:9200/INDEX --output=logs.json --type=data",
+    reads="14 | 24 | 259",
+    fills=("health_events", "job_logs"),
+    place=6.2,
+    options=("node", "boot_at", "year", "pattern", "first_lines", "last_lines"),
+    any_length=True,
+    cluster_by_host=True,
+    sniff=sniff,
+    read=read,
+)

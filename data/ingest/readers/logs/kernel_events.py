@@ -1,0 +1,118 @@
+"""The faults of GPUs and switches in one log, without a store: what `faultline xid FILE` reads."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.ingest.formats.source import opened, without_long_lines
+from data.ingest.reader import RecordError, Rejected
+from data.ingest.readers.logs.kernel_line import switch_error
+from data.ingest.readers.logs.kernel_log import KernelLog, of_the_driver
+from data.ingest.readers.logs.kernel_process import process_of
+from data.ingest.rows import HealthRow
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from data.ingest.reader import Options
+
+_OF_THE_DRIVER = frozenset({"xid", "sxid", "gpu_lost"})
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEvent:
+    """A fault that the driver reports on one line; None for what it does not say."""
+
+    line: int
+    """From 1."""
+    check_name: str
+    """``xid``, ``sxid`` or ``gpu_lost``."""
+    xid: int | None
+    sxid: int | None
+    pci_bus_id: str | None
+    """As ``0000:9b:00``."""
+    pid: int | None
+    process: str | None
+    observed_at: datetime | None
+    node: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEvents:
+    """The faults of a log and what could not be read of it."""
+
+    events: tuple[KernelEvent, ...]
+    rejected: tuple[Rejected, ...]
+    notices: tuple[str, ...]
+
+
+def kernel_events(name: str, options: Options) -> KernelEvents:
+    """The faults in a file, or in standard input for `-`, as ``ingest kernel-log`` reads them.
+
+    Switch errors of a fabric manager's log are read as well.
+
+    Raises
+    ------
+    SourceError
+        Where the input is absent, unreadable, empty or binary, or a time zone is unknown.
+    """
+    with (
+        tempfile.TemporaryDirectory() as workdir,
+        opened(name, Path(workdir), partial=options.partial, limits=options.limits) as whole_file,
+        without_long_lines(whole_file, options.limits, Path(workdir)) as log_file,
+    ):
+        log = KernelLog(log_file, options)
+        rows, rejected = log.gathered.rows, log.gathered.rejected
+        events: list[KernelEvent] = []
+        n_taken = 0
+        with log_file.path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for line_no, line in enumerate(lines, 1):
+                if of_the_driver(line):
+                    log.take(line_no, line)
+                    events.extend(
+                        _event(line_no, row)
+                        for row in rows[n_taken:]
+                        if row.check_name in _OF_THE_DRIVER
+                    )
+                    n_taken = len(rows)
+                elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
+                    events.append(event)
+    notices = (*log.times.notices(), *log_file.notices())
+    rejected.extend(log_file.too_long)
+    return KernelEvents(tuple(events), tuple(rejected), notices)
+
+
+def _event(line_no: int, row: HealthRow) -> KernelEvent:
+    """A fault of the kernel's log."""
+    process = process_of(row.message or "")
+    return KernelEvent(
+        line=line_no,
+        check_name=row.check_name,
+        xid=row.xid,
+        sxid=row.sxid,
+        pci_bus_id=row.gpu,
+        pid=process.pid,
+        process=process.name,
+        observed_at=row.observed_at,
+        node=row.node or None,
+        message=row.message or "",
+    )
+
+
+def _of_fabric(line_no: int, text: str, log: KernelLog) -> KernelEvent | None:
+    """A switch error of a fabric manager's log; None where the line holds none."""
+    try:
+        found = switch_error(text)
+        if found is None:
+            return None
+        fault, prefix = found
+        node = prefix.host or log.options.node or ""
+        row = HealthRow(log.cluster, node, log.times.instant(prefix), "sxid", fault.message)
+        return _event(line_no, row._replace(gpu=fault.address, sxid=fault.code))
+    except RecordError as error:
+        log.gathered.rejected.reject(line_no, str(error), text)
+        return None

@@ -1,0 +1,308 @@
+"""Kernel logs: what the kernel and the fabric manager report in dmesg, kmsg, journal, syslog."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data.errors import EmptySourceError, SourceError
+from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.readers.logs.kernel_kinds import MARKERS, names_its_host, report_of
+from data.ingest.readers.logs.kernel_line import (
+    Fault,
+    Prefix,
+    announced_gpu,
+    fault_of,
+    is_logged,
+    journal_record,
+    prefix_of,
+    split_line,
+    switch_error,
+)
+from data.ingest.readers.logs.kernel_times import KernelTimes
+from data.ingest.rows import Gathered, HealthRow, health_frame
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import duckdb
+
+    from data.ingest.reader import Options
+
+
+_KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
+_PROGRESS_LINES = 500_000
+_FORM_LINES = 1_000_000
+"""Lines within which a form of such a log is looked for: a look costs as much as reading ten."""
+_ANNOUNCED_WITHIN = 5  # lines between a GPU's address and the line that says it is lost
+_PIECE = 1 << 20  # bytes of lines that are looked through at once
+_DRIVERS_TEXTS = (
+    "Xid",
+    "fallen off the bus",
+    "NVRM: The NVIDIA GPU",
+    '"MESSAGE":[',  # bytes: the text shows only once they are decoded
+    '"MESSAGE" : [',
+)
+_MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS, "detected NVSwitch")))
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
+_KERNEL_TEXT = re.compile(
+    r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
+    r"|\[[A-Z][a-z]{2} \d+ \d{4} [\d:]{8}\] \[[A-Z]+\] \[tid \d+\]"
+    r"|\d{1,3},\d+,\d+,[^;]*;|(?!\s*[\"{]).{15,80}\skernel: |kern\s+:[a-z]+\s*: "
+    r"|\{(?!.*\"_source\").*\"__REALTIME_TIMESTAMP\""
+)
+
+
+def sniff(head: str) -> bool:
+    """Whether a file's beginning holds a driver's fault, or mostly lines of the kernel."""
+    lines = [line for line in head.splitlines()[:50] if line.strip()]
+    n_kernel = sum(bool(_KERNEL_TEXT.match(line)) for line in lines)
+    return 2 * n_kernel > len(lines) or any(_is_fault(line) for line in lines)
+
+
+def _is_fault(line: str) -> bool:
+    """Whether the kernel reports a fault on this line."""
+    parts = None if line.startswith("{") else split_line(line)
+    try:
+        return (
+            parts is not None
+            and isinstance(fault_of(parts[1]), Fault)
+            and bool(prefix_of(parts[0]))
+        )
+    except RecordError:
+        return False
+
+
+def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
+    """What a kernel log reports as rows of `health_events`.
+
+    One line is one record. Severity of XID and SXid stays NULL: every publish sets it from the
+    catalog; that of other kinds stands in `kernel_kinds`. Switch errors in the log of a fabric
+    manager are read, too.
+
+    Raises
+    ------
+    SourceError
+        Where no line of the file has a form of such a log, or `--timezone` is unknown.
+    """
+    log, n_other, line_no = KernelLog(source, options), 0, 0
+    with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
+        while piece := lines.readlines(_PIECE):
+            for line, matters in zip(piece, may_matter(piece), strict=True):
+                line_no += 1
+                if matters:
+                    log.take(line_no, line)
+                else:
+                    n_other += not line.isspace()
+                if not log.is_log and n_other <= _FORM_LINES:
+                    log.is_log = not line.isspace() and is_logged(line)
+                if line_no % _PROGRESS_LINES == 0:
+                    options.progress(f"{source.name}: {line_no:,} lines")
+    log.gathered.skipped["no_fault"] += n_other
+    return log.batch()
+
+
+def may_matter(lines: list[str]) -> list[bool]:
+    """Of each line a cheap test that spares nearly all of a log the regular expressions.
+
+    Arrow looks for all texts in one pass: a third of the time of as many searches in Python.
+    """
+    found: list[bool] = pc.match_substring_regex(pa.array(lines, pa.string()), _MATTERS).to_pylist()
+    return found
+
+
+def of_the_driver(line: str) -> bool:
+    """Whether a line may hold a fault that the driver reports."""
+    return any(text in line for text in _DRIVERS_TEXTS)
+
+
+class _Announced(NamedTuple):
+    """A GPU named on one line, of which a following line says that it is lost."""
+
+    line_no: int
+    prefix: Prefix
+    address: str
+
+
+class KernelLog:
+    """What has been read of one log so far."""
+
+    def __init__(self, source: Source, options: Options) -> None:
+        self.source, self.options = source, options
+        self.cluster = options.cluster or options.default_cluster
+        self.times = KernelTimes(source, options, self.cluster)
+        self.gathered = Gathered(options, self.times, self._event)
+        self.is_log = False
+        """Whether any line has a form of such a log."""
+        self.beside = Prefix()
+        """Host and time of a line, where it stands in a store that says them beside it."""
+        self._announced: _Announced | None = None
+
+    def take(self, line_no: int, line: str, *, place: int | None = None) -> None:
+        """Puts one line into its place: a row, a reason to skip it or a rejection.
+
+        `place` is its number among the lines, where several stand on one line of the file.
+        """
+        text = _COLOURS.sub("", line) if "\x1b" in line else line
+        text = text.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
+        self.gathered.take(line_no, text, (place or line_no, line, text))
+
+    def batch(self) -> Batch:
+        """All of the log; SourceError where it holds no line of one."""
+        batch = self.counted()
+        if batch.rows_read == 0:
+            raise EmptySourceError(f"{self.source.name}: holds no lines: give a kernel log")
+        if not (self.is_log or batch.rows_kept or batch.rejected):
+            raise SourceError(
+                f"{self.source.name}: is no kernel log: none of its {batch.rows_read:,} lines has "
+                "a form of dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give "
+                "another file"
+            )
+        return batch
+
+    def counted(self) -> Batch:
+        """What has been taken."""
+        return self.gathered.batch(
+            "health_events", health_frame(self.gathered.rows, "kernel", _KEY)
+        )
+
+    def _event(self, line: tuple[int, str, str], log: Gathered) -> list[HealthRow] | str:
+        """The row of a line, or the reason to skip it; RecordError where it is unreadable."""
+        line_no, whole, text = line
+        if self.source.truncated and not whole.endswith("\n"):
+            raise RecordError("line cut off at the end of the file")
+        journal = journal_record(text, log.options.limits) if text.startswith("{") else None
+        said = journal[0] if journal else text
+        parts = split_line(said)
+        if parts is None:
+            return self._other(said, journal, log) or "no_fault"
+        fault = fault_of(parts[1])
+        if isinstance(fault, str):
+            self._remember(line_no, *parts)
+            return self._other(said, journal, log) or fault
+        before = parts[0]
+        prefix = journal[1] if journal else prefix_of(before)
+        if prefix is None:
+            return "not_from_kernel"
+        prefix, address = self._completed(line_no, self._with_beside(prefix), fault)
+        return [self._row(prefix, fault, address, log)]
+
+    def _row(self, prefix: Prefix, fault: Fault, address: str | None, log: Gathered) -> HealthRow:
+        """The row of a fault with a code, or of a lost GPU."""
+        node, observed_at = self._seen(prefix, log)
+        return HealthRow(
+            cluster=self.cluster,
+            node=node,
+            observed_at=observed_at,
+            check_name=fault.check_name,
+            message=fault.message,
+            gpu=address,
+            # The catalog knows codes, and this fault comes without one. XID 79, the same fault
+            # with its code, is fatal by NVIDIA's action (restart the machine); without that
+            # action the fault is no more than certain to have cost the GPU: critical.
+            severity="critical" if fault.check_name == "gpu_lost" else None,
+            xid=fault.code if fault.check_name == "xid" else None,
+            sxid=fault.code if fault.check_name == "sxid" else None,
+        )
+
+    def _seen(self, prefix: Prefix, log: Gathered) -> tuple[str, datetime | None]:
+        """Node and time of a line; RecordError where it names no host and nobody else does."""
+        prefix = self._with_beside(prefix)
+        node = prefix.host or self.options.node
+        if node is None:
+            raise RecordError("no host on the line: pass --node")
+        observed_at = self.times.instant(prefix)
+        log.saw(self.cluster, observed_at)
+        return node, observed_at
+
+    def _with_beside(self, prefix: Prefix) -> Prefix:
+        """Host and time of a line: its own host, its own time where that has an offset."""
+        host, beside = prefix.host or self.beside.host, self.beside.time
+        if beside is None or (prefix.time is not None and prefix.time.tzinfo is not None):
+            return replace(prefix, host=host)
+        return Prefix(host, beside)
+
+    def _other(
+        self, said: str, journal: tuple[str, Prefix | None] | None, log: Gathered
+    ) -> list[HealthRow] | str | None:
+        """What a line reports that is no fault of the GPU's driver; None for nothing."""
+        if "detected NVSwitch" in said and (found := switch_error(said)):
+            fault, prefix = found
+            return [self._row(prefix, fault, fault.address, log)]
+        report = report_of(said)
+        if report is None:
+            return None
+        try:
+            quoted = journal[1] if journal else prefix_of(report.before)
+        except RecordError:  # words of somebody else, who speaks of such a fault
+            return "not_from_kernel"
+        if quoted is None or (quoted.host and not journal and not names_its_host(report.before)):
+            return "not_from_kernel"
+        kind = report.kind
+        if kind.check_name is None:
+            return kind.severity
+        node, observed_at = self._seen(quoted, log)
+        return [
+            HealthRow(
+                self.cluster,
+                node,
+                observed_at,
+                kind.check_name,
+                report.message,
+                gpu=report.gpu,
+                severity=kind.severity,
+            )
+        ]
+
+    def _remember(self, line_no: int, before: str, message: str) -> None:
+        """Keeps a GPU named without a fault: drivers break that report over three lines."""
+        address = announced_gpu(message)
+        if address is None:
+            return
+        try:
+            prefix = prefix_of(before)
+        except RecordError:
+            return
+        if prefix is not None:
+            self._announced = _Announced(line_no, self._with_beside(prefix), address)
+
+    def _completed(self, line_no: int, prefix: Prefix, fault: Fault) -> tuple[Prefix, str | None]:
+        """Prefix and address of a fault, from the line that named the GPU where its own lack."""
+        named = self._announced
+        if (
+            fault.address is not None
+            or named is None
+            or line_no - named.line_no > _ANNOUNCED_WITHIN
+            or prefix.host not in (None, named.prefix.host)
+            or _is_later(named.prefix, prefix)
+        ):
+            return prefix, fault.address
+        return (named.prefix if prefix == Prefix() else prefix), named.address
+
+
+def _is_later(first: Prefix, second: Prefix) -> bool:
+    """Whether the first line was written after the second, as far as both say their zone."""
+    times = first.time, second.time
+    stated = [time for time in times if time is not None and time.tzinfo is not None]
+    return len(stated) == len(times) and stated[0] > stated[1]
+
+
+READER = Reader(
+    "kernel-log",
+    "XIDs, SXids, memory kills, hung tasks, machine checks, links and disks in kernel text",
+    export="journalctl -k -o short-iso, dmesg -T, kmsg, syslog, fabricmanager.log",
+    reads="6 | 45 | 229",
+    fills=("health_events",),
+    place=3,
+    options=("node", "boot_at", "year"),
+    covers="health_events.kernel",
+    lines_alone=True,
+    cluster_by_host=True,
+    sniff=sniff,
+    read=read,
+)

@@ -1,0 +1,354 @@
+"""How the beginning of a table would be read by a mapping: for whoever is making one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.errors import SourceError
+from data.ingest import masking
+from data.ingest.formats.parquet_size import unfolded
+from data.ingest.formats.source import (
+    PARQUET,
+    broken_parquet,
+    is_packed,
+    opened,
+    without_long_lines,
+)
+from data.ingest.formats.tabular import opened_table
+from data.ingest.reader import MappingFile
+from data.ingest.readers import known_readers
+from data.ingest.readers.tables import (
+    cells,
+    failure_log,
+    job_table,
+    node_facts,
+    node_inventory,
+    tickets,
+)
+from data.tables import records
+from data.tables.jobs import STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import BinaryIO
+
+    import pandas as pd
+
+    from data.ingest.reader import Options, Rejected, Source
+
+SAMPLE_BYTES = 1_000_000
+"""Read of a CSV file at most."""
+SAMPLE_RECORDS = 1_000
+SHOWN_ROWS = 10
+MOST_STATES = 20
+"""Words for states that are asked about at most."""
+
+
+class _Kind(NamedTuple):
+    """What a mapping of a source names."""
+
+    table: str
+    columns: Sequence[str]
+    needed: Sequence[str]
+    facts: Sequence[str] = ()
+    """Columns that stand in the section [facts]."""
+
+
+_KINDS = {
+    tickets.READER.name: _Kind("tickets", tickets.COLUMNS, ("opened_at",)),
+    node_facts.READER.name: _Kind(
+        "node_facts", (*node_facts.PLACES, *node_facts.PAIR), ("node",), node_facts.FACTS
+    ),
+    node_inventory.READER.name: _Kind("node_inventory", node_inventory.COLUMNS, ("node",)),
+    job_table.READER.name: _Kind("jobs", job_table.COLUMNS, ("job_id", "state")),
+    failure_log.READER.name: _Kind(
+        "node_failures",
+        ("node", "hit", "start", "end", "repair_minutes", "cause", "subcause", "text", "cluster"),
+        ("start",),
+    ),
+}
+_OF_TABLE = {"start": "start_at", "end": "end_at"}
+"""Our name in a mapping -> that of the table, where they differ."""
+_MEANING = {
+    "task": "task within the job, where the trace counts them",
+    "instances": "how often the job's CPUs and GPUs are asked for",
+    "exit_code": "exit code of the job, or code:signal as Slurm writes it",
+}
+_ALSO = {
+    "node": ("host", "hostname", "nodename", "server", "machine", "nodes"),
+    "gpus": ("ngpus", "gpucount", "numgpus"),
+    "ticket_id": ("ticket", "id", "number", "key", "issue", "case"),
+    "opened_at": ("opened", "created", "createdat", "open", "reported"),
+    "closed_at": ("closed", "resolved", "resolvedat", "close"),
+    "text": ("description", "summary", "comment", "details", "message"),
+    "component": ("part", "device"),
+    "action": ("resolution", "fix", "repair"),
+    "from_at": ("from", "since", "installed"),
+    "to_at": ("to", "until", "removed"),
+    "start": ("started", "startat", "starttime", "down", "failed", "failedat", "begin"),
+    "end": ("ended", "endat", "endtime", "up", "repaired", "fixed"),
+    "cause": ("reason", "why", "rootcause"),
+    "job_id": ("job", "id"),
+    "state": ("status", "outcome", "result"),
+    "submit_at": ("submit", "submitted", "submittime", "queued"),
+    "start_at": ("start", "started", "starttime", "begin"),
+    "end_at": ("end", "ended", "endtime", "finished", "finish"),
+    "n_gpus": ("gpus", "gpu", "gpunum", "gpucount"),
+    "n_nodes": ("nodes", "nodenum", "nodecount"),
+    "n_cpus": ("cpus", "cpu", "cpunum"),
+    "user": ("username", "owner"),
+    "observed_at": ("observed", "date", "time"),
+    "rack": ("cabinet",),
+}
+"""Other names by which columns go in files."""
+
+
+@dataclass(frozen=True)
+class MappedField:
+    """A column of ours that a mapping can name."""
+
+    name: str
+    meaning: str
+    needed: bool
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The beginning of a CSV or Parquet file."""
+
+    name: str
+    header: tuple[str, ...]
+    content: bytes
+    """Its first SAMPLE_RECORDS records, with the header; Parquet stays Parquet."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What became of a sample: n_records = n_kept + n_skipped + n_rejected."""
+
+    rows: pd.DataFrame
+    """The first SHOWN_ROWS rows, columns that hold nothing left out."""
+    n_records: int
+    n_kept: int
+    n_skipped: int
+    n_rejected: int
+    rejected_by_reason: dict[str, int]
+    rejected: tuple[Rejected, ...]
+    """The first SHOWN_ROWS of them."""
+    notices: tuple[str, ...]
+
+
+def mapped_sources() -> frozenset[str]:
+    """Sources that read tables through a mapping of columns."""
+    return frozenset(_KINDS)
+
+
+def fields(source: str) -> list[MappedField]:
+    """What a mapping of a source can name, with meaning and unit from the table's comments."""
+    kind = _KINDS[source]
+    declared = records()[kind.table].columns
+
+    def meaning(name: str) -> str:
+        column = declared.get(_OF_TABLE.get(name, name))
+        return _MEANING.get(name) or (column.comment if column else "a fact")
+
+    names = dict.fromkeys((*kind.needed, *kind.columns, *kind.facts))
+    return [MappedField(name, meaning(name), name in kind.needed) for name in names]
+
+
+def sample(name: str, file: BinaryIO, options: Options) -> Sample:
+    """The first records of a file, which stands at its beginning before and after.
+
+    Raises
+    ------
+    SourceError
+        Where it is packed, broken Parquet, or no text of columns.
+    """
+    begin = file.read(len(PARQUET))
+    file.seek(0)
+    try:
+        return (_of_parquet if begin == PARQUET else _of_csv)(name, file, options)
+    finally:
+        file.seek(0)
+
+
+def _of_parquet(name: str, file: BinaryIO, options: Options) -> Sample:
+    """The first records of Parquet, as such."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = pa.BufferOutputStream()
+    try:
+        n_rows = min(SAMPLE_RECORDS, unfolded(name, file, options.limits).batch_rows)
+        whole = pq.ParquetFile(file)
+        batches = whole.iter_batches(batch_size=n_rows)
+        first = pa.Table.from_batches(islice(batches, 1), whole.schema_arrow)
+        pq.write_table(first, content)
+    except (pa.ArrowException, OSError) as error:
+        raise broken_parquet(name, error) from None
+    return Sample(name, tuple(whole.schema_arrow.names), content.getvalue().to_pybytes())
+
+
+def _of_csv(name: str, file: BinaryIO, options: Options) -> Sample:
+    """The first records of a text."""
+    content = file.read(SAMPLE_BYTES)
+    whole = len(content) < SAMPLE_BYTES
+    kept = content if whole else content[:SAMPLE_BYTES].rpartition(b"\n")[0] + b"\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sample"
+        path.write_bytes(kept)
+        if is_packed(path):
+            raise SourceError(f"{name}: columns are matched in what is not packed: unpack it")
+        with opened(str(path), Path(folder), called=name, limits=options.limits) as source:
+            header, found = opened_table(
+                source, options.delimiter or ",", options.columns, options.limits
+            )
+            taken = [record.raw for record in islice(found, SAMPLE_RECORDS)]
+    if not whole and 1 < len(taken) < SAMPLE_RECORDS:
+        taken.pop()  # it may be cut
+    text = io.StringIO()
+    if options.columns is None:
+        csv.writer(text, delimiter=options.delimiter or ",", lineterminator="\n").writerow(header)
+    text.writelines(taken)
+    names = dict.fromkeys(column for column in header if column)
+    return Sample(name, tuple(names), text.getvalue().encode())
+
+
+def guessed(source: str, header: Sequence[str]) -> dict[str, str]:
+    """Our name -> the column that bears it, or another name by which it often goes."""
+    plain = {_plain(column): column for column in reversed(header)}
+    names = [field.name for field in fields(source)]
+    found = {name: name for name in names if name in header}
+    for known in ({name: (name,) for name in names}, _ALSO):
+        for name in names:
+            free = [plain[_plain(each)] for each in known.get(name, ()) if _plain(each) in plain]
+            free = [column for column in free if column not in found.values()]
+            if free:
+                found.setdefault(name, free[0])
+    return found
+
+
+def _plain(name: str) -> str:
+    """A name without case and punctuation."""
+    return "".join(each for each in name.casefold() if each.isalnum())
+
+
+def takes_states(source: str) -> bool:
+    """Whether a mapping of the source translates words for states."""
+    return source == job_table.READER.name
+
+
+def foreign_states(taken: Sample, column: str, options: Options) -> list[str]:
+    """Words of a column of the sample that are no state of Slurm, the most frequent first.
+
+    Raises
+    ------
+    SourceError
+        Where the sample cannot be read with these options.
+    """
+    with _as_file(taken, options) as source:
+        _, found = opened_table(source, options.delimiter or ",", options.columns, options.limits)
+        words = Counter(cells.text_of(each.values[column]) for each in found if each.values)
+    foreign = [word for word, _ in words.most_common() if word and word.upper() not in STATES]
+    return foreign[:MOST_STATES]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What somebody said of a table."""
+
+    columns: Mapping[str, str]
+    """Our name -> the file's column."""
+    time_format: str | None = None
+    """`epoch` or a pattern of strptime; None as the reader finds out."""
+    states: Mapping[str, str] = field(default_factory=dict)
+    """The file's word -> Slurm's."""
+
+
+def written(
+    source: str, chosen: Chosen, header: Sequence[str] = (), delimiter: str | None = None
+) -> str:
+    """The mapping as TOML; a column of our name that was not chosen is said to be none."""
+    kind = _KINDS[source]
+    top = {"time_format": chosen.time_format, "delimiter": delimiter}
+    lines = [f"{name} = {_quoted(text)}" for name, text in top.items() if text]
+    read_by_name = () if source == failure_log.READER.name else (*kind.columns, *kind.facts)
+    unmeant = [name for name in read_by_name if name in header and name not in chosen.columns]
+    said = {name: _quoted(column) for name, column in chosen.columns.items()}
+    said |= dict.fromkeys(unmeant, "false")
+    sections = {
+        "columns": {name: text for name, text in said.items() if name not in kind.facts},
+        "facts": {name: text for name, text in said.items() if name in kind.facts},
+        "states": {_quoted(word): _quoted(state) for word, state in chosen.states.items()},
+    }
+    for section, held in sections.items():
+        if held:
+            lines += [f"[{section}]", *(f"{name} = {text}" for name, text in held.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A text of TOML, whose escapes are those of JSON, but DEL stands bare in JSON alone."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+@contextmanager
+def _as_file(taken: Sample, options: Options) -> Iterator[Source]:
+    """The sample as readers take it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "sample").write_bytes(taken.content)
+        with (
+            opened(
+                str(folder / "sample"), folder, called=taken.name, limits=options.limits
+            ) as whole,
+            without_long_lines(whole, options.limits, folder) as source,
+        ):
+            yield source
+
+
+def preview(source: str, taken: Sample, toml: str, options: Options) -> Preview:
+    """What the reader of the source makes of a sample by a mapping.
+
+    Raises
+    ------
+    SourceError
+        Where the mapping lacks what is needed.
+    """
+    import duckdb  # here: only where a preview is asked for
+    import pyarrow as pa
+
+    own = MappingFile(f"{Path(taken.name).stem}.toml", toml.encode())
+    stated = replace(options, mapping=own)
+    with _as_file(taken, options) as source_file, duckdb.connect() as connection:
+        reader = known_readers()[source]
+        batch = reader.read(source_file, stated, connection)
+        batch.rejected.extend(source_file.too_long)
+        batch.notices += reader.lacking(batch)
+        masking.mask(batch, connection)
+        rows = batch.tables[_KINDS[source].table]
+        if isinstance(rows, duckdb.DuckDBPyRelation):
+            rows = rows.limit(SHOWN_ROWS).df()
+        elif isinstance(rows, pa.Table):
+            rows = rows.slice(0, SHOWN_ROWS).to_pandas()
+        first = rows.head(SHOWN_ROWS)
+    n_skipped = sum(batch.skipped_by_reason.values())
+    return Preview(
+        first.dropna(axis="columns", how="all"),
+        batch.rows_read,
+        batch.rows_kept,
+        n_skipped,
+        batch.rejected.total,
+        dict(batch.rejected.by_reason.most_common()),
+        tuple(batch.rejected[:SHOWN_ROWS]),
+        tuple(batch.notices),
+    )
