@@ -18,7 +18,7 @@ from app.words.plain import one_line, shortened
 from data.queries import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     import pandas as pd
 
@@ -72,11 +72,23 @@ def answer(ask: Ask, text: str, saved: Iterable[SavedQuery] = ()) -> Answer:
     wanted = text.strip()
     tables = [table for _, table in sorted(_hits(ask, wanted, saved), key=lambda hit: hit[0])]
     found = [table for table in tables if len(table)]
-    counts = [numbers.counted(len(table), *_noun(table)) for table in found]
+    several = [table.title[:1].lower() + table.title[1:] for table in found]
+    counts = [
+        numbers.counted(
+            len(table), "saved query" if table.key == "queries" else name.removesuffix("s"), name
+        )
+        for table, name in zip(found, several, strict=True)
+    ]
     return Answer(
         f"Found {', '.join(counts)}." if found else NOTHING,
         blocks=tuple(found),
-        record={table.key: _records(table) for table in tables},
+        record={
+            table.key: [
+                dict(zip((column.key for column in table.columns), row, strict=True))
+                for row in table.values
+            ]
+            for table in tables
+        },
         sheet=sheet_of(
             [{"kind": table.key, "name": row[0]} for table in found for row in table.values],
             ("kind", "name"),
@@ -91,19 +103,28 @@ def _hits(ask: Ask, wanted: str, saved: Iterable[SavedQuery]) -> Iterable[tuple[
     if not LEAST_LETTERS <= len(wanted) <= LONGEST_NAME or "\n" in wanted:
         return
     for key, title, of, question in _STORED:
-        rows = ask(question, wanted, limit=MOST)
-        best = int(rows["place"].iloc[0]) if len(rows) else 3
-        named = labelled(rows) if key == "traces" else rows
+        hits = ask(question, wanted, limit=MOST)
+        best = int(hits["place"].iloc[0]) if len(hits) else 3
+        named = labelled(hits) if key == "traces" else hits
         yield best, Table(key, title, of, named[[column.key for column in of]])
-    yield 2, _causes(ask, wanted)
-    yield 2, _queries(wanted, saved)
-    yield _terms(wanted)
-
-
-def _noun(table: Table) -> tuple[str, str]:
-    """What one and several rows are called."""
-    several = table.title[:1].lower() + table.title[1:]
-    return ("saved query" if table.key == "queries" else several.removesuffix("s")), several
+    causes = [
+        (cause.title, domains.title(cause.domain), cause.action, cause.owner, cause.name)
+        for cause in ask(taxonomy).causes.values()
+        if _holds(wanted, cause.name, cause.title)
+    ]
+    yield 2, Table("causes", "Causes", CAUSES, causes[:MOST])
+    queries = [
+        (query.sql, query.name, query.author) for query in saved if _holds(wanted, query.name)
+    ]
+    yield 2, Table("queries", "Saved queries", QUERIES, queries[:MOST])
+    entries = [
+        entry
+        for entry in glossary.matching(glossary.entries(), wanted)
+        if _holds(wanted, entry.key, entry.term.label)
+    ]
+    exact = any(wanted.casefold() in (of.key, of.term.label.casefold()) for of in entries)
+    rows = [(of.term.label, shortened(of.term.definition, 160), of.key) for of in entries[:MOST]]
+    yield (0 if exact else 2), Table("terms", "Terms", TERMS, rows)
 
 
 def _verdict(ask: Ask, text: str) -> Table:
@@ -140,39 +161,7 @@ def _codes(text: str) -> Table:
     return Table("codes", "Codes", CODES, rows[:MOST])
 
 
-def _causes(ask: Ask, wanted: str) -> Table:
-    """Causes of the site's taxonomy."""
-    rows = [
-        (each.title, domains.title(each.domain), each.action, each.owner, each.name)
-        for each in ask(taxonomy).causes.values()
-        if _holds(wanted, each.name, each.title)
-    ]
-    return Table("causes", "Causes", CAUSES, rows[:MOST])
-
-
-def _queries(wanted: str, saved: Iterable[SavedQuery]) -> Table:
-    """Queries that people saved."""
-    rows = [(each.sql, each.name, each.author) for each in saved if _holds(wanted, each.name)]
-    return Table("queries", "Saved queries", QUERIES, rows[:MOST])
-
-
-def _terms(wanted: str) -> tuple[int, Table]:
-    """Entries of the glossary that are called so; the place of the best one."""
-    hits = [each for each in glossary.matching(glossary.entries(), wanted)
-            if _holds(wanted, each.key, each.term.label)]  # fmt: skip
-    rows = [(each.term.label, shortened(each.term.definition, 160), each.key)
-            for each in hits[:MOST]]  # fmt: skip
-    exact = any(wanted.casefold() in (each.key, each.term.label.casefold()) for each in hits)
-    return (0 if exact else 2), Table("terms", "Terms", TERMS, rows)
-
-
 def _holds(wanted: str, *names: str) -> bool:
     """Whether a name holds every word."""
     text = " ".join(names).casefold()
     return all(word in text for word in wanted.casefold().split())
-
-
-def _records(table: Table) -> Sequence[dict[str, Any]]:
-    """Rows of the JSON."""
-    keys = [column.key for column in table.columns]
-    return [dict(zip(keys, row, strict=True)) for row in table.values]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.words import moments
 from data.queries import schema
-from data.queries.schema import Parameter, parameters
+from data.queries.schema import parameters
 from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
@@ -59,17 +59,14 @@ def named(sql: str) -> frozenset[str]:
 
 def in_words(selection: Selection) -> list[dict[str, str]]:
     """Name, type and value of each parameter."""
-    return [
-        {"name": f"${each.name}", "type": each.type, "value": _value(each)}
-        for each in parameters(selection)
-    ]
-
-
-def _value(parameter: Parameter) -> str:
-    """The value in words."""
-    if not parameter.open:
-        value = parameter.value
-        return f"{moments.minute(value)} UTC" if parameter.type == "TIMESTAMPTZ" else str(value)
-    if parameter.type == "TIMESTAMPTZ":
-        return f"{parameter.value.year:04d}: all time"
-    return "NULL: all" if parameter.value is None else f"{parameter.value}: all"
+    rows = []
+    for parameter in parameters(selection):
+        value, is_time = parameter.value, parameter.type == "TIMESTAMPTZ"
+        if not parameter.open:
+            text = f"{moments.minute(value)} UTC" if is_time else str(value)
+        elif is_time:
+            text = f"{value.year:04d}: all time"
+        else:
+            text = "NULL: all" if value is None else f"{value}: all"
+        rows.append({"name": f"${parameter.name}", "type": parameter.type, "value": text})
+    return rows

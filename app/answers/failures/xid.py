@@ -6,6 +6,9 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
+from analytics.failures.xid import XidEntry, sxid_entries, xid_entries
+from analytics.failures.xid_nvlink5 import layout_of_driver, nvlink5_readings, nvlink5_rules
+from analytics.failures.xid_sequence import recovery_action, resolve_sequence
 from app.answers.columns import columns
 from app.answers.content import Answer, Table
 from app.answers.described import Rows, sheet_of
@@ -40,15 +43,13 @@ EVENTS = (
     Column("stated_severity", "The line says", none="the line states no severity"),
     Column("title", "What happened"),
 )
+RULE_KEYS = ("severity", "origin", "immediate_action", "investigatory_action")
 SUBCODES = (
     Column("layout", "Layout of the driver"),
     Column("unit", "Unit"),
     Column("intrinfo_bits", "Bits of intrinfo"),
     Column("error_status", "Error status"),
-    Column("severity", "Severity"),
-    Column("origin", "Origin"),
-    Column("immediate_action", "Immediate action"),
-    Column("investigatory_action", "Investigatory action"),
+    *(Column(key, key.replace("_", " ").capitalize()) for key in RULE_KEYS),
 )
 UNTOLD = ("xid", "sxid", "listed", "subcodes")
 """Keys of a code that stand in the sentence or in a table of their own."""
@@ -60,19 +61,27 @@ _LOST = "The GPU no longer answers on the PCIe bus"
 
 def of_xid(code: int, driver: str | None) -> Answer:
     """An XID of the catalog; unknown throughout where it lists no such code."""
-    from analytics.failures.xid import xid_entries
-
-    n_listed = len(xid_entries())
-    missing = f"XID {code} is not in the catalog, which lists 1 to {n_listed}"
-    return _of_code(f"XID {code}", _xid_record(code, driver), missing)
+    entry = xid_entries().get(code)
+    if entry is None:
+        fields = (field.name for field in dataclasses.fields(XidEntry))
+        facts: Record = dict.fromkeys(fields) | {"sources": [], "possible_causes": []}
+        subcodes = []
+    else:
+        facts, subcodes = dataclasses.asdict(entry), _subcodes(code, driver)
+    del facts["code"]
+    missing = f"XID {code} is not in the catalog, which lists 1 to {len(xid_entries())}"
+    listed = {"xid": code, "listed": entry is not None}
+    return _of_code(f"XID {code}", listed | facts | {"subcodes": subcodes}, missing)
 
 
 def of_sxid(code: int) -> Answer:
-    """An SXid of the catalog."""
-    from analytics.failures.xid import sxid_entries
-
+    """An SXid of the catalog under the keys of an XID; it has no mnemonic and no action."""
+    entry = sxid_entries().get(code)
+    sources = [dataclasses.asdict(source) for source in entry.sources] if entry else []
+    facts = {key: getattr(entry, key, None) for key in SXID_KEYS}
     missing = f"SXid {code} is not in the catalog of {len(sxid_entries())} codes"
-    return _of_code(f"SXid {code}", _sxid_record(code), missing)
+    listed = {"sxid": code, "listed": entry is not None}
+    return _of_code(f"SXid {code}", listed | facts | {"sources": sources}, missing)
 
 
 def of_log(name: str, about: Options, driver: str | None) -> Answer:
@@ -81,18 +90,22 @@ def of_log(name: str, about: Options, driver: str | None) -> Answer:
 
     log = kernel_events(name, about)
     rows = [_event_record(event, driver) for event in log.events]
-    shown = [row | {"code": _name_of_code(row)} for row in rows]
+    rejected = [{"line": line.line_no, "reason": line.reason} for line in log.rejected]
+    shown = []
+    for row in rows:
+        code = "GPU lost" if row["sxid"] is None else f"SXid {row['sxid']}"
+        shown.append(row | {"code": code if row["xid"] is None else f"XID {row['xid']}"})
     return Answer(
         f"{numbers.counted(len(rows), 'fault')} in {name}",
         blocks=(Rows(EVENTS, shown).table("events", "Faults", empty="No line is a fault."),),
         notes=(
             *log.notices,
-            *(f"line {line.line_no} is left out: {line.reason}" for line in log.rejected),
+            *(f"line {line['line']} is left out: {line['reason']}" for line in rejected),
         ),
         record={
             "events": rows,
             "bursts": _bursts(log.events, driver),
-            "rejected": [{"line": line.line_no, "reason": line.reason} for line in log.rejected],
+            "rejected": rejected,
         },
         sheet=sheet_of(rows, EVENT_KEYS),
     )
@@ -129,37 +142,8 @@ def _in_words(value: Any) -> str:
     return str(value)
 
 
-def _xid_record(code: int, driver: str | None) -> Record:
-    """An XID of the catalog; nulls where it lists no such code."""
-    from analytics.failures.xid import XidEntry, xid_entries
-
-    entry = xid_entries().get(code)
-    if entry is None:
-        fields = (field.name for field in dataclasses.fields(XidEntry))
-        empty: Record = dict.fromkeys(fields) | {"sources": [], "possible_causes": []}
-        return {"xid": code, "listed": False} | _without_code(empty) | {"subcodes": []}
-    record = {"xid": code, "listed": True} | _without_code(dataclasses.asdict(entry))
-    return record | {"subcodes": _subcodes(code, driver)}
-
-
-def _sxid_record(code: int) -> Record:
-    """An SXid of the catalog under the keys of an XID; it has no mnemonic and no action."""
-    from analytics.failures.xid import sxid_entries
-
-    entry = sxid_entries().get(code)
-    sources = [dataclasses.asdict(source) for source in entry.sources] if entry else []
-    told = {key: getattr(entry, key, None) for key in SXID_KEYS}
-    return {"sxid": code, "listed": entry is not None, **told, "sources": sources}
-
-
-def _without_code(record: Record) -> Record:
-    return {key: value for key, value in record.items() if key != "code"}
-
-
 def _subcodes(code: int, driver: str | None) -> list[Record]:
     """Decode table of XID 144 to 150, by the driver's layout, or both where none is given."""
-    from analytics.failures.xid_nvlink5 import layout_of_driver, nvlink5_rules
-
     layouts = ["V1", "V2"] if driver is None else [layout_of_driver(driver)]
     return [
         {
@@ -167,10 +151,7 @@ def _subcodes(code: int, driver: str | None) -> list[Record]:
             "unit": rule.unit,
             "intrinfo_bits": rule.pattern_v1 if layout == "V1" else rule.pattern_v2,
             "error_status": f"0x{rule.error_status:08x}",
-            "severity": rule.severity,
-            "origin": rule.origin,
-            "immediate_action": rule.immediate_action,
-            "investigatory_action": rule.investigatory_action,
+            **{key: getattr(rule, key) for key in RULE_KEYS},
         }
         for layout in layouts
         for rule in nvlink5_rules()
@@ -179,41 +160,44 @@ def _subcodes(code: int, driver: str | None) -> list[Record]:
 
 
 def _event_record(event: KernelEvent, driver: str | None) -> Record:
-    """A fault with what the catalogs say of it."""
-    from analytics.failures.xid import sxid_entries, xid_entries
-
+    """A fault with what the catalogs say of it; the line of a switch error states a severity that
+    may differ by driver."""
     xid = None if event.xid is None else xid_entries().get(event.xid)
     entry: Any = xid or (None if event.sxid is None else sxid_entries().get(event.sxid))
     severity, action, readings = _by_message(event, driver)
     lost = event.check_name == "gpu_lost"
+    stated = _STATED.search(event.message) if event.sxid is not None else None
     return {
         **{key: getattr(event, key) for key in EVENT_KEYS[:6]},
         "severity": severity or (entry and entry.severity) or ("critical" if lost else None),
         "observed_at": event.observed_at,
         "node": event.node,
-        "stated_severity": _stated_severity(event),
+        "stated_severity": stated and stated[0].lower(),
         "cause": "gpu_unavailable" if lost else entry and entry.cause,
         "domain": "hardware" if lost else entry and entry.domain,
         "title": _LOST if lost else entry and entry.title,
         "immediate_action": action or (xid and xid.immediate_action),
         "message": event.message,
-        "readings": [_reading_record(reading) for reading in readings],
+        "readings": [
+            {
+                "layout": reading.layout,
+                "unit": reading.unit,
+                "agrees_with_line": reading.agrees,
+                "severity": reading.severity,
+                "immediate_actions": reading.immediate_actions,
+                "investigatory_actions": list(
+                    dict.fromkeys(rule.investigatory_action for rule in reading.rules)
+                ),
+            }
+            for reading in readings
+        ],
     }
-
-
-def _stated_severity(event: KernelEvent) -> str | None:
-    """`fatal` or `non-fatal` as the line of a switch error says, which may differ by driver."""
-    stated = _STATED.search(event.message) if event.sxid is not None else None
-    return stated[0].lower() if stated else None
 
 
 def _by_message(
     event: KernelEvent, driver: str | None
 ) -> tuple[str | None, str | None, Sequence[NvlinkReading]]:
     """Severity, action and readings that stand in the message itself; None where they do not."""
-    from analytics.failures.xid_nvlink5 import nvlink5_readings
-    from analytics.failures.xid_sequence import recovery_action
-
     if event.xid == 154:
         recovery = recovery_action(event.message)
         return (recovery.severity, recovery.action, ()) if recovery else (None, None, ())
@@ -225,24 +209,22 @@ def _by_message(
     return agreed[0].severity, actions[0] if len(actions) == 1 else None, readings
 
 
-def _reading_record(reading: NvlinkReading) -> Record:
-    """A reading of the words of XID 144 to 150."""
-    return {
-        "layout": reading.layout,
-        "unit": reading.unit,
-        "agrees_with_line": reading.agrees,
-        "severity": reading.severity,
-        "immediate_actions": reading.immediate_actions,
-        "investigatory_actions": list(
-            dict.fromkeys(rule.investigatory_action for rule in reading.rules)
-        ),
-    }
-
-
 def _bursts(events: Sequence[KernelEvent], driver: str | None) -> list[Record]:
-    """XIDs of one GPU with at most three minutes of silence, resolved to one finding each."""
-    from analytics.failures.xid_sequence import resolve_sequence
+    """XIDs of one GPU with at most three minutes of silence, resolved to one finding each.
 
+    No silence is known between events of unknown times.
+    """
+    latest: dict[tuple[str | None, str | None], list[KernelEvent]] = {}
+    bursts: list[list[KernelEvent]] = []
+    for event in (event for event in events if event.xid is not None):
+        burst = latest.get((event.node, event.pci_bus_id))
+        silent_s = 0.0
+        if burst and burst[-1].observed_at is not None and event.observed_at is not None:
+            silent_s = (event.observed_at - burst[-1].observed_at).total_seconds()
+        if burst is None or silent_s > SILENCE_S:
+            burst = latest[event.node, event.pci_bus_id] = []
+            bursts.append(burst)
+        burst.append(event)
     return [
         {
             "node": burst[0].node,
@@ -256,35 +238,5 @@ def _bursts(events: Sequence[KernelEvent], driver: str | None) -> list[Record]:
                 driver=driver,
             )
         )
-        for burst in _grouped(events)
+        for burst in bursts
     ]
-
-
-def _grouped(events: Sequence[KernelEvent]) -> list[list[KernelEvent]]:
-    """Events with an XID by node and GPU, divided by three minutes of silence."""
-    open_bursts: dict[tuple[str | None, str | None], list[KernelEvent]] = {}
-    grouped: list[list[KernelEvent]] = []
-    for event in events:
-        if event.xid is None:
-            continue
-        key = (event.node, event.pci_bus_id)
-        burst = open_bursts.get(key)
-        if burst is None or _silent_between(burst[-1], event):
-            burst = open_bursts[key] = []
-            grouped.append(burst)
-        burst.append(event)
-    return grouped
-
-
-def _silent_between(first: KernelEvent, then: KernelEvent) -> bool:
-    """Whether more than three minutes lie between two events; no where a time is unknown."""
-    if first.observed_at is None or then.observed_at is None:
-        return False
-    return (then.observed_at - first.observed_at).total_seconds() > SILENCE_S
-
-
-def _name_of_code(row: Record) -> str:
-    """A code as people write it."""
-    if row["xid"] is not None:
-        return f"XID {row['xid']}"
-    return f"SXid {row['sxid']}" if row["sxid"] is not None else "GPU lost"

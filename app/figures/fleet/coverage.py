@@ -50,10 +50,7 @@ def figure(
     first, last = pd.Timestamp(from_at).floor("D"), pd.Timestamp(to_at).ceil("D")
     step = next(n for n in STEPS if (last - first) / (n * DAY) <= MAX_MARKS or n == max(STEPS))
     span = pd.date_range(first, last, freq=step * DAY, inclusive="left")
-    spells = [
-        *_spells(shown, span, step * DAY),
-        *_without_records(shown, span, step),
-    ]
+    spells = [*_spells(shown, span, step * DAY), *_without_records(shown, span, step)]
     chart = template.figure(
         title=f"Which {STEPS[step]} does each source cover?",
         note=note,
@@ -105,18 +102,20 @@ def _spells(shown: Coverage, span: pd.DatetimeIndex, step: pd.Timedelta) -> Iter
     several = known["cluster"].nunique() > 1
     marks = known.assign(mark=span[0] + (known["day"] - span[0]) // step * step)
     for (cluster, source), held in marks.groupby(["cluster", "source"], sort=True):
-        rows = held.groupby("mark")["n_rows"].sum().reindex(span)
+        rows = held.groupby("mark")["n_rows"].sum().reindex(span).tolist()
         row = f"{cluster} · {source}" if several else str(source)
         before_at = shown.forgotten_before(str(source))
-        states = (_state(n, at < before_at) for at, n in zip(span, rows.tolist(), strict=True))
-        marks_of_row = zip(span, rows.tolist(), states, strict=True)
+        marks_of_row = [
+            (at, n, _state(n, at < before_at)) for at, n in zip(span, rows, strict=True)
+        ]
         for state, spell in groupby(marks_of_row, key=lambda mark: mark[2]):
             stretch = list(spell)
-            n_days = len(stretch) * (step // DAY)
-            what = STATED.get(state) or numbers.counted(
-                int(sum(n for _, n, _ in stretch)), "record"
-            )
-            yield _spell(row, stretch[0][0], n_days, (state, what))
+            n_days, first = len(stretch) * (step // DAY), stretch[0][0]
+            n_rows = int(sum(n for _, n, _ in stretch)) if state == COVERED else 0
+            what = STATED.get(state) or numbers.counted(n_rows, "record")
+            dates = f"{numbers.day(first)} to {numbers.day(first + (n_days - 1) * DAY)}"
+            says = f"{what}, {dates} ({numbers.counted(n_days, 'day')})"
+            yield Spell(row, first, n_days, state, says)
 
 
 def _state(n_rows: float, forgotten: bool) -> str:
@@ -126,13 +125,6 @@ def _state(n_rows: float, forgotten: bool) -> str:
     if forgotten:
         return FORGOTTEN
     return QUIET if n_rows == 0 else GAP
-
-
-def _spell(row: str, from_at: pd.Timestamp, n_days: int, state: tuple[str, str]) -> Spell:
-    """One spell and what it says on hover."""
-    last = from_at + (n_days - 1) * DAY
-    dates = f"{numbers.day(from_at)} to {numbers.day(last)} ({numbers.counted(n_days, 'day')})"
-    return Spell(row, from_at, n_days, state[0], f"{state[1]}, {dates}")
 
 
 def _without_records(shown: Coverage, span: pd.DatetimeIndex, step: int) -> Iterator[Spell]:
