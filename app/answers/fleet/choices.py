@@ -73,9 +73,8 @@ def last_whole(
     day = last_at.astimezone(ZoneInfo(zone)).date()
     if span == "week":
         return _ends(day - timedelta(days=day.weekday() + 7), timedelta(days=7), zone)
-    end = day.replace(day=1)
-    begin = (end - timedelta(days=1)).replace(day=1)
-    return _ends(begin, end - begin, zone)
+    begin = (day.replace(day=1) - timedelta(days=1)).replace(day=1)
+    return _ends(begin, day.replace(day=1) - begin, zone)
 
 
 def unrecorded(

@@ -56,20 +56,18 @@ TABLES = Column("table", "Table"), Column("rows", "Rows", "count")
 
 def held(store: Store, selection: Selection) -> Coverage:
     """Which source covers which days of the selection's clusters and period."""
-    days, undated = fleet.coverage_days(store, selection), fleet.undated(store, selection)
-    asked = collected.collected_days(store, selection)
     return coverage(
-        days,
-        undated,
+        fleet.coverage_days(store, selection),
+        fleet.undated(store, selection),
         expected=fleet.SOURCES,
-        collected=asked,
+        collected=collected.collected_days(store, selection),
         forgotten=fleet.forgotten(store),
     )
 
 
 def answer(ask: Ask, selection: Selection) -> Answer:
     """Which source covers which days, and what is missing?"""
-    shown = ask(held, selection)
+    shown, of_cluster = ask(held, selection), Selection(selection.cluster)
     return Answer(
         sentence(shown),
         (number(shown, selection),),
@@ -77,10 +75,10 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         (
             *_notes(shown),
             *ingests.forgotten_notes(ask(fleet.forgotten)),
-            *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
+            *clocks.notes(ask(clocks.contradictions, of_cluster)),
             *names.notes(ask(names.names, selection)),
             *names.without_cluster_notes(ask(names.without_cluster)),
-            *inventory.notes(ask(inventory.known, Selection(selection.cluster))),
+            *inventory.notes(ask(inventory.known, of_cluster)),
         ),
         (terms.COVERAGE,),
         record=record(shown),
@@ -113,13 +111,11 @@ def _listed(names: Sequence[str], verb: tuple[str, str] | None = ("was", "were")
 def basis(shown: Coverage, selection: Selection) -> str:
     """Sources with records on every day, then those with gaps, then those without any."""
     sources = shown.by_source(selection.from_at, selection.to_at)
-    complete = [each.source for each in sources if each.days == each.of]
-    partly = [f"{each.source} on {each.days:,}" for each in sources if each.days < each.of]
-    parts = []
-    if complete:
-        parts.append(f"{', '.join(complete)} on all {numbers.counted(sources[0].of, 'day')}")
-    if partly:
-        parts.append(f"{', '.join(partly)} of {numbers.counted(sources[0].of, 'day')}")
+    days = numbers.counted(sources[0].of, "day") if sources else ""
+    complete = ", ".join(each.source for each in sources if each.days == each.of)
+    partly = ", ".join(f"{each.source} on {each.days:,}" for each in sources if each.days < each.of)
+    parts = [f"{complete} on all {days}"] if complete else []
+    parts += [f"{partly} of {days}"] if partly else []
     parts += [f"none of {', '.join(shown.missing)}"] if shown.missing else []
     return f"Records: {'; '.join(parts)}."
 

@@ -73,71 +73,66 @@ def notes(found: Known) -> Iterator[str]:
                 f"{numbers.counted(row['n_listed'], 'node')}: where they are another cluster's, "
                 "`--cluster` says whose."
             )
-        if row["basis"] != "gpu_time":
-            continue
-        yield from _observed(row, of)
-        yield from _listed(row, of)
+        if row["basis"] == "gpu_time":
+            yield from _observed(row, of)
+            yield from _listed(row, of)
     yield from _contradictions(found, several=several)
 
 
 def _observed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
     """Nodes that no inventory lists."""
-    if not row["n_observed"]:
+    n = row["n_observed"]
+    if not n:
         return
-    rest = "" if not row["n_listed"] + row["n_stated"] else " more"
-    nodes = numbers.counted(row["n_observed"], "node")
-    named = f"{nodes}{of}{rest} {_are(row['n_observed'])} in no inventory"
+    rest = " more" if row["n_listed"] + row["n_stated"] else ""
+    named = f"{numbers.counted(n, 'node')}{of}{rest} {_be(n)} in no inventory: each counts with the"
     if not _unknown(row["gpus_per_node"]):
-        stated = f"{row['gpus_per_node']:.0f} GPUs that site.toml states"
-        yield f"{named}: each counts with the {stated}."
+        yield f"{named} {row['gpus_per_node']:.0f} GPUs that site.toml states."
         return
-    none = row["n_observed"] - row["n_showing"]
-    without = f"; {none:,} on which none held any {'has' if none == 1 else 'have'} none"
+    none = n - row["n_showing"]
+    without = f"; {none:,} on which none held any {_have(none)} none" if none else ""
     yield (
-        f"{named}: each counts with the most GPUs that jobs held there at once, from its first "
-        f"record to its last{without if none else ''}. Nodes that no record names are unknown, not "
-        f"idle. {EXPORT} says what there is."
+        f"{named} most GPUs that jobs held there at once, from its first record to its last"
+        f"{without}. Nodes that no record names are unknown, not idle. {EXPORT} says what there is."
     )
 
 
 def _listed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
     """Nodes of an inventory: what it is taken for where it does not speak."""
+
+    def nodes(count: str) -> str:
+        return numbers.counted(row[count], "node")
+
     if row["n_unstated"] and _unknown(row["gpus_per_node"]):
-        nodes = numbers.counted(row["n_unstated"], "node")
         yield (
-            f"Inventories do not say how many GPUs {nodes}{of} "
+            f"Inventories do not say how many GPUs {nodes('n_unstated')}{of} "
             f"{_have(row['n_unstated'])}: the most that jobs held there at once counts."
         )
     if row["n_back"]:
         yield (
             f"The inventory{of} of {numbers.day(row['first_listed_at'])} is taken to hold from the "
-            f"first record on for {numbers.counted(row['n_back'], 'node')} with GPUs: nobody "
-            "looked before."
+            f"first record on for {nodes('n_back')} with GPUs: nobody looked before."
         )
     if row["n_off"]:
         yield (
-            f"{numbers.counted(row['n_off'], 'node')}{of} with GPUs {_are(row['n_off'])} powered "
-            "down or planned in the last inventory: while inventories show that, only what jobs "
-            "held there counts."
+            f"{nodes('n_off')}{of} with GPUs {_be(row['n_off'])} powered down or planned in the "
+            "last inventory: while inventories show that, only what jobs held there counts."
         )
     if row["n_shown_out"]:
-        nodes = numbers.counted(row["n_shown_out"], "node")
         yield (
-            f"{nodes}{of} {_count(row['n_shown_out'])} as out of service from when the "
-            "reason was given to the last inventory with that reason; what nobody looked at in "
-            "between is not known."
+            f"{nodes('n_shown_out')}{of} {'counts' if row['n_shown_out'] == 1 else 'count'} as out "
+            "of service from when the reason was given to the last inventory with that reason; "
+            "what nobody looked at in between is not known."
         )
     if row["n_went"]:
         yield (
-            f"{numbers.counted(row['n_went'], 'node')}{of} {_are(row['n_went'])} in an earlier "
-            "inventory and not in the last: counted up to the first one that lacks it, or the last "
-            "record that names it."
+            f"{nodes('n_went')}{of} {_be(row['n_went'])} in an earlier inventory and not in the "
+            "last: counted up to the first one that lacks it, or the last record that names it."
         )
     if row["n_observed"] and row["n_unused"] == row["n_listed_gpus"] > 0:
-        nodes = numbers.counted(row["n_listed_gpus"], "node")
         yield (
-            f"No job ran on any of the {nodes} with GPUs that the inventory{of} lists: is it "
-            "another cluster's? `--cluster` says whose it is."
+            f"No job ran on any of the {nodes('n_listed_gpus')} with GPUs that the inventory{of} "
+            "lists: is it another cluster's? `--cluster` says whose it is."
         )
 
 
@@ -145,10 +140,10 @@ def _contradictions(found: Known, *, several: bool) -> Iterator[str]:
     """Where jobs or site.toml say other than the inventory."""
     rows = found.contradicted.to_dict("records")
     if rows:
-        told = [f"{row['node']} ({row['n_gpus']} held, {row['gpus']} listed)" for row in rows]
+        held = [f"{row['node']} ({row['n_gpus']} held, {row['gpus']} listed)" for row in rows]
         yield (
             f"On {numbers.counted(len(rows), 'node')} jobs held more GPUs than the inventory of "
-            f"that time lists: {first_few(told, _TOLD)}. What they held counts."
+            f"that time lists: {first_few(held, _TOLD)}. What they held counts."
         )
     for row in found.differing.to_dict("records"):
         of = f" of {row['cluster']}" if several else ""
@@ -164,12 +159,8 @@ def _unknown(value: object) -> bool:
     return value is None or value != value
 
 
-def _are(n: int) -> str:
+def _be(n: int) -> str:
     return "is" if n == 1 else "are"
-
-
-def _count(n: int) -> str:
-    return "counts" if n == 1 else "count"
 
 
 def _have(n: int) -> str:

@@ -87,10 +87,10 @@ def sentence(shown: Fleet) -> str:
     )
 
 
-def number(shown: Fleet, selection: Selection, *, timezone: str = "UTC") -> Number:
+def number(shown: Fleet, selection: Selection) -> Number:
     """Nodes out of service at the end of the period."""
     at = selection.to_at
-    moment = f"at {'the last record' if at is None else numbers.moment(at, timezone)}"
+    moment = f"at {'the last record' if at is None else numbers.moment(at, 'UTC')}"
     return counted(
         terms.OUT_OF_SERVICE,
         shown.n_out_of_service,
@@ -110,24 +110,23 @@ def behind(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
 def unplanned(shown: Fleet) -> Table | Missing:
     """The same without those whose outage was planned."""
     table = out_of_service(shown)
-    if not isinstance(table, Table):
+    if isinstance(table, Missing):
         return table
-    rows = shown.out_of_service[~shown.out_of_service["planned"].eq(True).fillna(False)]
-    n_planned = len(shown.out_of_service) - len(rows)
-    note = f"{numbers.counted(n_planned, 'node')} out of service as planned." if n_planned else ""
-    title = "Nodes out of service, not as planned"
-    empty = "None." if len(shown.out_of_service) else table.empty
-    return replace(table, title=title, rows=rows, note=note, empty=empty)
+    out = shown.out_of_service
+    rows = out[~out["planned"].eq(True).fillna(False)]
+    n_planned = len(out) - len(rows)
+    return replace(
+        table,
+        title="Nodes out of service, not as planned",
+        rows=rows,
+        note=f"{numbers.counted(n_planned, 'node')} out of service as planned." * bool(n_planned),
+        empty="None." if len(out) else table.empty,
+    )
 
 
 def out_of_service(shown: Fleet) -> Table | Missing:
     """The nodes that need somebody, the latest first; or what would tell them."""
     if shown.n_out_of_service is None:
         return UNKNOWN
-    return Table(
-        UNKNOWN.key,
-        "Nodes out of service",
-        COLUMNS,
-        shown.out_of_service,
-        f"{shown.in_service}.",
-    )
+    empty = f"{shown.in_service}."
+    return Table(UNKNOWN.key, "Nodes out of service", COLUMNS, shown.out_of_service, empty)

@@ -99,8 +99,11 @@ def sentence(shown: Judged) -> str:
     word = CANNOT if blind else WORDS[shown.verdict]
     said = f"{word[:1].upper()}{word[1:]}: {said[:1].lower()}{said[1:]}"
     if shown.than.value is not None and not blind:
+        of = f"{shown.reference}, by its definition"
+        if shown.reference == OWN:
+            of = "the quarter before"
         width = f" ({numbers.interval(shown.than)})" if shown.than.has_width else ""
-        than = f"{numbers.number(shown.than.value)}{width} of {_of(shown.reference)}"
+        than = f"{numbers.number(shown.than.value)}{width} of {of}"
         how = HOW[shown.verdict].format(than=than)
         if shown.verdict == "well" and (shown.rate.value or 0.0) <= shown.than.value:
             how = f"not above {than}"
@@ -108,11 +111,6 @@ def sentence(shown: Judged) -> str:
     if shown.reference == OWN:
         return f"{said}; nothing is recorded of the quarter before."
     return f"{said}."
-
-
-def _of(reference: str) -> str:
-    """The reference in a sentence."""
-    return "the quarter before" if reference == OWN else f"{reference}, by its definition"
 
 
 def answer(
@@ -144,14 +142,12 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     """What failures cost, in money where a price is known, and the cause that cost most; then what
     unexplained failures would add."""
     cost = ask(ledger.if_built, selection)
-    (number, *may_be), first = (
-        ledger_numbers.lost_to_failures(cost, selection),
-        ledger.costliest_cause(cost),
-    )
-    said = [number.basis]
+    first = ledger.costliest_cause(cost)
+    number, *may_be = ledger_numbers.lost_to_failures(cost, selection)
+    parts = [number.basis]
     bucket = None if cost is None else cost.bucket("lost_work")
     if cost is not None and bucket is not None and bucket.cost is not None:
-        said.append(f"{numbers.number(bucket.cost)} {cost.currency or ''}".strip())
+        parts.append(f"{numbers.number(bucket.cost)} {cost.currency or ''}".strip())
     if first is not None:
-        said.append(f"most by {ask(cause_titles).get(first, first)}")
-    return (replace(number, basis="; ".join(part for part in said if part)), *may_be)
+        parts.append(f"most by {ask(cause_titles).get(first, first)}")
+    return (replace(number, basis="; ".join(part for part in parts if part)), *may_be)

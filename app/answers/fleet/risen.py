@@ -26,7 +26,7 @@ from data.queries import exposure, fleet
 from data.queries import occurrences as queries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from analytics.efficiency.goodput import GoodputLedger
     from app.answers.content import Table
@@ -104,11 +104,9 @@ def fallen(store: Store, selection: Selection) -> tuple[RisenCause, ...]:
     if spans is None or spans[2]:
         return ()
     before, now, _ = spans
-    absent = _not_alike(store, now, before)
-    rows = _both(queries.occurrences, store, now, before)
-    rows = rows[~rows["method"].map(SEEN_BY).isin(absent)]
-    found = risen_causes(rows, _both(_node_days, store, now, before), lost_gpu_hours={})
-    return tuple(each for each in found if each.risen)
+    rows = _occurrences(store, now, before, _not_alike(store, now, before))
+    causes = risen_causes(rows, _both(_node_days, store, now, before), lost_gpu_hours={})
+    return tuple(cause for cause in causes if cause.risen)
 
 
 def compared(store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Compared:
@@ -122,17 +120,21 @@ def compared(store: Store, selection: Selection, *, conf_level: float = CONF_LEV
         return NOTHING
     earlier, later, halves = spans
     absent = _not_alike(store, earlier, later)
+    rows = _occurrences(store, earlier, later, absent)
+    lost: dict[str, float | None] = {}
+    if not sight(store, later).none:
+        lost = _lost(rows[rows["now"]], ledger.if_built(store, later))
+    node_days = _both(_node_days, store, earlier, later)
+    causes = risen_causes(rows, node_days, lost_gpu_hours=lost, conf_level=conf_level)
+    return Compared(causes, earlier.from_at, later.from_at, later.to_at, halves, absent)
+
+
+def _occurrences(
+    store: Store, earlier: Selection, later: Selection, absent: Collection[str]
+) -> pd.DataFrame:
+    """Occurrences of both times, without those that only the absent records show."""
     rows = _both(queries.occurrences, store, earlier, later)
-    rows = rows[~rows["method"].map(SEEN_BY).isin(absent)]
-    found = risen_causes(
-        rows,
-        _both(_node_days, store, earlier, later),
-        lost_gpu_hours={}
-        if sight(store, later).none
-        else _lost(rows[rows["now"]], ledger.if_built(store, later)),
-        conf_level=conf_level,
-    )
-    return Compared(found, earlier.from_at, later.from_at, later.to_at, halves, absent)
+    return rows[~rows["method"].map(SEEN_BY).isin(absent)]
 
 
 def _both(
@@ -189,20 +191,17 @@ def _node_days(store: Store, selection: Selection) -> pd.DataFrame:
 
 def _not_alike(store: Store, earlier: Selection, later: Selection) -> tuple[str, ...]:
     """Records that cover less than half as large a share of the days before as of those now."""
-    shares = [_shares(fleet.coverage_days(store, each)) for each in (earlier, later)]
+    shares = []
+    for selection in (earlier, later):
+        days = fleet.coverage_days(store, selection)
+        tables = days["source"].str.partition(".")[0]
+        per_table = days.groupby(tables)["day"].nunique()
+        shares.append(per_table / (per_table.get("jobs", 0) or 1))  # of the days with jobs
     return tuple(
         name
         for name in sorted(set(SEEN_BY.values()))
         if shares[0].get(name, 0.0) < SEEN_ALIKE * shares[1].get(name, 0.0)
     )
-
-
-def _shares(days: pd.DataFrame) -> Mapping[str, float]:
-    """Of the days with jobs, the share with records of each table."""
-    table = days["source"].map(lambda source: str(source).partition(".")[0])
-    per_table = days.assign(table=table).groupby("table")["day"].nunique()
-    of_jobs = int(per_table.get("jobs", 0)) or 1
-    return {str(name): int(n) / of_jobs for name, n in per_table.items()}
 
 
 def table(found: Compared, titles: Mapping[str, str]) -> Table:
