@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from app.answers.failures import incident, logs, said
+from app.answers.failures import incident, job, said
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
 from app.reports.report import Report, Section, defined, rests_on
@@ -102,7 +102,7 @@ def _coverage(ask: Ask, row: Mapping[str, Any]) -> Answer:
 
 def log_section(ask: Ask, verdicts: Sequence[Mapping[Any, Any]]) -> Section:
     """Excerpts of logs: of attempts whose log told something first, each group by time."""
-    told_first = sorted(verdicts, key=lambda verdict: not logs.named(verdict["evidence"]))
+    told_first = sorted(verdicts, key=lambda verdict: not job.lines_named(verdict["evidence"]))
     quoted = tuple(each for row in told_first[:ATTEMPTS] for each in _excerpts(ask, row))
     if len(verdicts) <= ATTEMPTS:
         return Section("What its jobs logged", quoted)
@@ -114,8 +114,8 @@ def log_section(ask: Ask, verdicts: Sequence[Mapping[Any, Any]]) -> Section:
 
 def _excerpts(ask: Ask, verdict: Mapping[Any, Any]) -> tuple[Excerpt, ...]:
     """Of the files of the log of one attempt."""
-    log = logs.lines(ask, verdict["cluster"], verdict["attempt_key"])
+    log = job.log_lines(ask, verdict["cluster"], verdict["attempt_key"])
     title = f"Log of job {verdict['job_id']}: "
-    return logs.excerpts(
+    return job.excerpts(
         log, verdict["evidence"], title=title, around=AROUND, last=LAST, most=MOST_LINES
     )

@@ -13,7 +13,7 @@ import pytest
 from app.actions import Options, ingest_files
 from app.answers.explore import find
 from app.answers.fleet import coverage, names
-from app.answers.fleet.actions import running
+from app.answers.fleet.actions.rows import of_sources
 from app.ask import of_store
 from data.errors import DataError
 from data.filters import Selection
@@ -159,7 +159,7 @@ def test_a_host_that_no_cluster_knows_is_told_and_keeps_none(tmp_path: Path) -> 
     with closing(Store.open(root)) as store:
         ask = of_store(store)
         (found,) = find.answer(ask, "login1").record["nodes"]
-        told = [one.what for one in running.of_sources(ask, Selection(), datetime.now(UTC))]
+        told = [one.what for one in of_sources(ask, Selection(), datetime.now(UTC))]
     assert (found["node"], found["cluster"]) == ("login1", None)
     assert "No kernel logs of a known cluster were ever read" in told
 

@@ -11,7 +11,6 @@ from analytics.fleet.coverage import Coverage, coverage
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, counted
 from app.answers.described import Rows, field
 from app.answers.fleet import clocks, ingests, inventory, names
-from app.answers.fleet import collected as freshness
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -239,6 +238,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
     """What is in this store, and how old is it?"""
     shown = ask(contents)
     missing, unguarded = shown.coverage.missing, landlock_missing()
+    latest = shown.collected.groupby("source")["collected_until"].max()
     tables = [{"table": name, "rows": n} for name, n in shown.tables.items()]
     published = numbers.moment(datetime.fromisoformat(shown.published_at), "UTC")
     return Answer(
@@ -248,7 +248,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
         blocks=(
             Rows(TABLES, [row for row in tables if row["rows"]]).table("tables", "Tables"),
             table(shown.coverage),
-            *([] if shown.collected.empty else [freshness.table(shown.collected, now)]),
+            *([] if shown.collected.empty else [ingests.collected_table(shown.collected, now)]),
             names.table(shown.names),
             *([names.without_cluster_table(shown.homeless)] if shown.homeless else []),
             ingests.snapshots_table(shown.kept),
@@ -260,7 +260,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
             *names.without_cluster_notes(shown.homeless),
-            *freshness.notes(shown.collected, now),
+            *ingests.collected_notes(shown.collected, now),
             *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
         ),
@@ -272,7 +272,8 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             "clock_offsets": clocks.rows(shown.contradictions).records(),
             **names.record(shown.names),
             "records_without_cluster": [records._asdict() for records in shown.homeless],
-            **freshness.record(shown.collected),
+            "collected_until": latest.to_dict(),
+            "collected": shown.collected,
             **inventory.record(shown.nodes),
             "landlock": unguarded is None,
         },

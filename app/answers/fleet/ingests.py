@@ -1,4 +1,4 @@
-"""What was read into the store, what could not be read, and what can be taken back?"""
+"""What was read into the store, what could not be, and until when was each source collected?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_fleet
 from data.publish import undoable
-from data.queries import fleet
+from data.queries import collected, fleet
 from data.snapshots import damaged_notes, kept_snapshots
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from app.ask import Ask
+    from data.filters import Selection
     from data.store import Store
 
 _NO_TIMES = "no record of the file has a time"
@@ -71,6 +72,24 @@ NOTHING_INGESTED = Missing(
     "No file was ingested into this store.",
     "A demo store is generated. Your own records go into a store of their own:",
     ("faultline ingest sacct sacct.txt --store ./store",),
+)
+STALE_HOURS = 24.0
+"""Age from which it is told that nothing new came."""
+COLLECTED = (
+    Column("source", "Source"),
+    Column("cluster", "Cluster"),
+    Column("collected_until", "Collected until", "time", none="nothing was had of it"),
+    Column("age_hours", "Age", "hours", "h", help=of_fleet.AGE.definition),
+    Column("asked_at", "Last asked", "time"),
+    Column("n_answers", "Answers", "count", help=of_fleet.ANSWERS.definition),
+    Column("n_quiet", "Without a record", "count", help=of_fleet.QUIET_ANSWERS.definition),
+    Column("error", "Last error", none="none", help=of_fleet.LAST_ERROR.definition),
+)
+NOTHING_COLLECTED = Missing(
+    "collected",
+    "No source is collected by itself.",
+    "On a host of the cluster, once an hour by cron or systemd (README.md):",
+    ("faultline collect --wait 600",),
 )
 
 
@@ -233,3 +252,34 @@ def rejected_of(ask: Ask, ingest_id: str, *, limit: int = EVERYTHING) -> Table:
     rows = ask(fleet.rejected_rows, ingest_id, limit=limit)
     empty = "Every record of this ingest could be read."
     return Table("rejected", "Rejected rows of an ingest", REJECTED, rows, empty)
+
+
+def collected_block(ask: Ask, selection: Selection, now: datetime) -> Table | Missing:
+    """Until when each source was collected."""
+    rows = ask(collected.until, selection)
+    return NOTHING_COLLECTED if rows.empty else collected_table(rows, now)
+
+
+def collected_table(rows: pd.DataFrame, now: datetime) -> Table:
+    """A row a source and cluster, with the age of what it brought last."""
+    keys = [column.key for column in COLLECTED]
+    return Table("collected", "Collected until", COLLECTED, _aged(rows, now)[keys])
+
+
+def collected_notes(rows: pd.DataFrame, now: datetime) -> Iterator[str]:
+    """Sources of which nothing new comes, and why."""
+    for row in _aged(rows, now).to_dict("records"):
+        cluster = row["cluster"] if isinstance(row["cluster"], str) else "cluster unknown"
+        name = f"{row['source']} ({cluster})"
+        ago = numbers.duration(row["age_hours"])
+        until = f"collected until {ago} ago" if row["age_hours"] >= 0 else "never collected"
+        if isinstance(row["error"], str):
+            yield f"{name}: {until}; the last attempt failed: {row['error']}"
+        elif row["age_hours"] >= STALE_HOURS:
+            yield f"{name}: {until}: does `faultline collect` still run?"
+
+
+def _aged(rows: pd.DataFrame, now: datetime) -> pd.DataFrame:
+    """The rows with the hours from the end of what was collected to now."""
+    age = now - rows["collected_until"]
+    return rows.assign(age_hours=age.dt.total_seconds() / 3600.0)

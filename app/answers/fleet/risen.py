@@ -194,7 +194,7 @@ def _not_alike(store: Store, earlier: Selection, later: Selection) -> tuple[str,
     shares = []
     for selection in (earlier, later):
         days = fleet.coverage_days(store, selection)
-        tables = days["source"].str.partition(".")[0]
+        tables = days["source"].str.split(".").str[0]
         per_table = days.groupby(tables)["day"].nunique()
         shares.append(per_table / (per_table.get("jobs", 0) or 1))  # of the days with jobs
     return tuple(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.answers.failures import logs
+from app.answers.failures import job
 from app.ask import FEW
 from app.ask.cached import ask
 from app.show import page
@@ -26,14 +26,14 @@ def show(attempt: Mapping[Any, Any], scope: Scope) -> None:
     """The excerpt, then all lines, or what would bring a log."""
     st.header("Log", anchor=False)
     cluster, key = str(attempt["cluster"]), str(attempt["attempt_key"])
-    read = logs.lines(ask, cluster, key)
+    read = job.log_lines(ask, cluster, key)
     if read.empty:
-        page.missing(logs.NO_LOG)
+        page.missing(job.NO_LOG)
         return
     evidence = attempt["evidence"] if isinstance(attempt["cause"], str) else ()
-    excerpts = logs.excerpts(read, evidence, title="", around=AROUND, last=LAST)
+    excerpts = job.excerpts(read, evidence, title="", around=AROUND, last=LAST)
     if not any(line.counts for excerpt in excerpts for line in excerpt.lines):
         st.caption("No line of the log names a cause; these are its last lines.")
     page.blocks(excerpts, scope)
     with st.expander(f"All {len(read):,} lines", type="compact"):
-        page.blocks([logs.table(ask, cluster, key, limit=FEW)], scope, titled=False)
+        page.blocks([job.log_table(ask, cluster, key, limit=FEW)], scope, titled=False)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from app.answers.fleet import clocks, collected, coverage
+from app.answers.fleet import clocks, coverage, ingests
 from app.ask.cached import ask
 from app.show import page
 from app.views.fleet import add_data, audit, demo, rejected, undo
@@ -29,7 +29,7 @@ page.tabs(
     {
         "Sources": lambda: page.blocks([table], scope, titled=False),
         "Collected": lambda: page.blocks(
-            [collected.block(ask, scope.selection, datetime.now(UTC))], scope, titled=False
+            [ingests.collected_block(ask, scope.selection, datetime.now(UTC))], scope, titled=False
         ),
         "Names of nodes": lambda: page.blocks(
             [coverage.node_names(ask, scope.selection)], scope, titled=False

@@ -13,7 +13,7 @@ import pytest
 
 from app.answers.failures import node
 from app.answers.fleet.actions import listed
-from app.answers.fleet.actions.nodes import of_hosts
+from app.answers.fleet.actions.rows import of_hosts
 from app.answers.nodes import lemons
 from app.answers.reliability import mttf
 from app.ask import of_store

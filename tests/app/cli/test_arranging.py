@@ -325,7 +325,7 @@ def test_an_incident_of_today_that_hit_no_job_is_not_over(
     with closing(Store.open(root)) as store:
         asked = of_store(store), Selection(), datetime(2026, 1, 22, tzinfo=UTC)
         found = listed.listed(*asked)
-        monkeypatch.setattr("app.answers.fleet.actions.failures.FEW", 1)
+        monkeypatch.setattr("app.answers.fleet.actions.rows.FEW", 1)
         few = [each for each in listed.listed(*asked).due if each.kind == "incident"]
     rows = [each for each in found.due if "fell off the bus" in each.what]
     assert [(each.gpu_hours, each.is_over) for each in rows] == [(0.0, False), (0.0, True)]

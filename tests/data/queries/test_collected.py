@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.answers.fleet import collected as freshness
-from app.answers.fleet import coverage
+from app.answers.fleet import coverage, ingests
 from app.answers.reliability import mttf
 from app.ask import of_store
 from data.filters import Selection
@@ -106,10 +105,10 @@ def test_age_and_last_error_of_each_source_are_told(
     found = collected.until(store, Selection())
     assert found["source"].tolist() == ["kernel", "sacct"]
     assert found["collected_until"].tolist() == [BASE + 2 * DAY, BASE + 3 * DAY]
-    assert list(freshness.notes(found, now)) == [
+    assert list(ingests.collected_notes(found, now)) == [
         "kernel (gpu): collected until 6.00 h ago; the last attempt failed: no route to host"
     ]
-    (stale,) = list(freshness.notes(found.iloc[1:], now + 3 * DAY))
+    (stale,) = list(ingests.collected_notes(found.iloc[1:], now + 3 * DAY))
     assert stale == "sacct (gpu): collected until 2.25 d ago: does `faultline collect` still run?"
-    table = freshness.block(of_store(store), Selection(), now)
+    table = ingests.collected_block(of_store(store), Selection(), now)
     assert [row[:2] for row in table.values] == [("kernel", "gpu"), ("sacct", "gpu")]

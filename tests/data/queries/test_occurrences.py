@@ -11,7 +11,7 @@ import pytest
 from analytics.failures.mass_failures import mass_failures
 from app.answers.fleet import changed, overview, risen
 from app.answers.fleet.actions import listed
-from app.answers.fleet.actions.failures import of_mass_failures
+from app.answers.fleet.actions.rows import of_mass_failures
 from app.ask import of_store
 from data.filters import Selection
 from data.queries import occurrences

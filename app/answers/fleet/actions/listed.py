@@ -12,10 +12,18 @@ from app.answers.content import Answer, Table
 from app.answers.described import JSON, Rows, field
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
-from app.answers.fleet.actions.action import TITLES, Action, rank
-from app.answers.fleet.actions.failures import of_causes, of_incidents, of_mass_failures
-from app.answers.fleet.actions.nodes import of_hosts, of_lemons
-from app.answers.fleet.actions.running import of_sources, of_stragglers
+from app.answers.fleet.actions.rows import (
+    TITLES,
+    Action,
+    of_causes,
+    of_hosts,
+    of_incidents,
+    of_lemons,
+    of_mass_failures,
+    of_sources,
+    of_stragglers,
+    rank,
+)
 from app.answers.reliability import sight
 from app.words import numbers
 from app.words.addresses import Place

@@ -1,0 +1,448 @@
+"""Things to do, a function a kind: what, why, what is at stake, and where the evidence is."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+
+from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.failures.evidence import of_events
+from analytics.failures.mass_failures import BY, WINDOW_MINUTES, mass_failures
+from analytics.failures.precedence import weights
+from analytics.fleet.silent_sources import silent_sources
+from analytics.nodes.host_findings import host_findings
+from analytics.training.stragglers.slowdown import STRAGGLING
+from app.answers.failures import incidents, replay, verdicts
+from app.answers.failures.node import no_job_known
+from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet import coverage, names, risen
+from app.answers.fleet.ingests import STALE_HOURS
+from app.answers.nodes import lemons
+from app.answers.reliability import sight
+from app.answers.training import fleet
+from app.ask import FEW
+from app.words import moments, numbers
+from app.words.periods import custom_period
+from data.filters import Selection
+from data.queries import collected, hosts, occurrences
+from data.queries import incidents as incident_queries
+from data.site import load_site
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from datetime import datetime
+
+    from analytics.nodes.host_findings import HostFinding, Told
+    from app.ask import Ask
+    from data.store import Store
+
+Kind = Literal["node", "host", "incident", "mass_failure", "cause", "source", "straggler"]
+TITLES: Mapping[Kind, str] = {
+    "node": "Lemon node",
+    "host": "Host without jobs",
+    "incident": "Incident",
+    "mass_failure": "Mass failure",
+    "cause": "Risen cause",
+    "source": "Blind spot",
+    "straggler": "Straggler",
+}
+"""What each kind is called."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """A row of the list."""
+
+    kind: Kind
+    target: str
+    """What people decide on: `incident:ID`, else `action:KIND-HASH`, which stays when all is
+    derived again."""
+    what: str
+    why: str
+    stake: Estimate | None
+    """GPU-hours; None where nobody knows them."""
+    stake_basis: str
+    """How they are counted, or why they are not known."""
+    page: str
+    """Page of the evidence, as in its address."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """What the address of that page names."""
+    is_over: bool = False
+    """Nothing is at stake any more: what it lost is lost."""
+    hides: tuple[int, float] = (0, 0.0)
+    """Order where the stake is none. Of an incident that is over: the GPU-hours that it lost. Of a
+    source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was never read;
+    then how long, or how many failures without a cause it could explain. Of a host without jobs: 3
+    where an event was critical or fatal, else 1; then how often it was told."""
+
+    @property
+    def gpu_hours(self) -> float | None:
+        """The stake alone."""
+        return None if self.stake is None else self.stake.value
+
+
+def target(kind: Kind, *parts: str) -> str:
+    """What people decide on, from what a row is about.
+
+    A hash: the names in it are nobody's business who reads the annotations.
+
+    >>> target("cause", "demo", "ecc")
+    'action:cause-f3787295d612'
+    """
+    digest = hashlib.sha256("\0".join((kind, *parts)).encode()).hexdigest()
+    return f"action:{kind}-{digest[:12]}"
+
+
+def recorded(gpu_hours: float, n: int) -> Estimate:
+    """GPU-hours that records fix: an interval without a width."""
+    return Estimate(gpu_hours, gpu_hours, gpu_hours, CONF_LEVEL, n)
+
+
+def rank(action: Action) -> tuple[int, float, int, float, str]:
+    """Most GPU-hours at stake first; then what has none that is known, by what it hides; last what
+    is over.
+    """
+    hours, (how, much) = action.gpu_hours, action.hides
+    place = 2 if action.is_over else 1 if hours is None else 0
+    return (place, -(hours or 0.0), -how, -much, action.target)
+
+
+REASONS = 2
+"""Reasons told here; the node's page has all."""
+SAVED = "that draining it saves in as many days as were looked at"
+KINDS = 3
+"""Kinds of events told here; the host's page has all."""
+_STORED = "what is stored there or served from there"
+_REACHED = "whoever reaches it over the network"
+_STOPS = "all that runs there, as it can stop at any time"
+AT_RISK = {
+    "disk": _STORED, "filesystem_mount": "whoever works with files from there",
+    "nic": _REACHED, "ib_link": _REACHED, "ethernet_link": _REACHED, "network": _REACHED,
+    "host_memory": _STOPS, "cpu": _STOPS, "pcie": _STOPS, "operating_system": _STOPS,
+}  # fmt: skip
+"""Cause -> what is at risk where the host runs no job."""
+NO_JOB_THERE = "not known: no job is known to have run there"
+SERVED = "what this host serves"
+Host = tuple[str | None, str]
+BY_RULE = "by the 30-minute rule"
+QUIET_DAYS = 7
+"""Days without a record of an incident after which nothing of it is at stake, if its nodes are
+back: what it lost is lost."""
+QUIET = f"nothing now: no record of it for {QUIET_DAYS} days"
+OVER = f"{QUIET}, and none of its nodes is out"
+NOT_WATCHED = f"{QUIET}; whether its nodes are back is not known, no node events were collected"
+AROUND = timedelta(minutes=WINDOW_MINUTES)
+UNSEEN = "not known: nobody sees what it hides"
+HIDDEN = {
+    "health_events.kernel": ("kernel logs", "which failures are of GPUs, links and hosts"),
+    "health_events.health_check": ("health checks", "which nodes failed one"),
+    "job_logs": ("logs of jobs", "why attempts failed that no node explains"),
+    "node_events": ("events of nodes", "which nodes are out of service, and for how long"),
+    "training_metrics": (
+        "training metrics",
+        "checkpoints and lost work, which are assumed",
+    ),
+}
+"""Sources that any cluster with jobs can have: what they are, and what is hidden without them."""
+EXPLAINS = ("health_events.kernel", "health_events.health_check", "job_logs")
+"""Of them, those that say why attempts failed."""
+
+
+def of_lemons(ask: Ask, selection: Selection) -> Iterator[Action]:
+    """Nodes that are lemons, with what draining them saves."""
+    for row in lemons.ranked(ask, selection):
+        if row["verdict"] == "lemon":
+            saved = row["saved_gpu_hours"]
+            known = saved is not None and saved.value is not None
+            yield Action(
+                "node",
+                target("node", row["cluster"], row["node"]),
+                what=f"Drain {row['node']}",
+                why="; ".join(row["reasons"][:REASONS]),
+                stake=saved if known else None,
+                stake_basis=SAVED if known else "no GPU-hours of its failures are known",
+                page="node",
+                named={"node": str(row["node"]), "cluster": str(row["cluster"])},
+            )
+
+
+def needing(store: Store, selection: Selection) -> tuple[HostFinding, ...]:
+    """Hosts that no job used and that need somebody; what programs run into is left out."""
+    rows = hosts.warned(store, selection)
+    site = load_site(store.root)
+    cause = of_events(rows, weights(site.attribution.table, site.causes))["cause"]
+    of_user = cause.map(lambda name: name is not None and site.causes.domain_of(name) == "user")
+    rows = rows.assign(cause=cause, what=[_called(row) for row in rows.to_dict("records")])
+    return host_findings(rows[~of_user.astype(bool)])
+
+
+def of_hosts(ask: Ask, selection: Selection, told: Collection[Host] = ()) -> Iterator[Action]:
+    """Hosts that need somebody, but those that another row tells."""
+    for each in ask(needing, selection):
+        if (each.cluster, each.node) not in told:
+            yield _of_host(ask, each)
+
+
+def _of_host(ask: Ask, one: HostFinding) -> Action:
+    """A host: nobody can say how many GPU-hours hang on it."""
+    first = one.told[0]
+    more = len(one.told) - KINDS
+    kinds = [_in_words(each) for each in one.told[:KINDS]]
+    kinds += [f"{numbers.counted(more, 'other kind')} of events"] if more > 0 else []
+    whose = "" if one.cluster is not None else "; cluster unknown"
+    risk = AT_RISK.get(first.cause or "", SERVED)
+    return Action(
+        "host",
+        target("host", one.cluster or "", one.node),
+        what=f"Look after host {one.node}: {first.what}",
+        why=f"{'; '.join(kinds)}; at risk: {risk}{whose}; {no_job_known(ask, one.cluster)}",
+        stake=None,
+        stake_basis=NO_JOB_THERE,
+        page="node",
+        named={"node": one.node} | ({} if one.cluster is None else {"cluster": one.cluster}),
+        hides=(3 if first.grave else 1, float(one.n_times)),
+    )
+
+
+def _in_words(told: Told) -> str:
+    """What, how often and since when."""
+    if told.n_times == 1:
+        return f"{told.what} on {moments.minute(told.first_at)} UTC"
+    since = f"{moments.minute(told.first_at)} to {moments.minute(told.last_at)} UTC"
+    return f"{told.what} {numbers.counted(told.n_times, 'time')}, {since}"
+
+
+def _called(row: dict[object, object]) -> str:
+    """What an event is called: its code, else its check."""
+    for code, name in (("xid", "XID"), ("sxid", "SXid")):
+        if row[code] == row[code] and row[code] is not None:
+            return f"{name} {int(str(row[code]).partition('.')[0])}"
+    return str(row["check_name"] or "event").replace("_", " ")
+
+
+def of_incidents(
+    ask: Ask, selection: Selection, *, told: Collection[tuple[str | None, str]] = ()
+) -> Iterator[Action]:
+    """Incidents that nobody has resolved: of very many the largest and the latest.
+
+    One that hit no job is left out where the hosts that it names have rows of their own (`told`).
+    """
+    each = [
+        ask(incidents.rows, selection, incidents.Kind(), first=first, limit=FEW)
+        for first in ("largest", "latest")
+    ]
+    rows = pd.concat(each).drop_duplicates("incident_id")
+    rows = rows[(rows["status"] != "resolved") & ~_told(rows, told)]
+    quiet = ask(incident_queries.quiet, rows["incident_id"].tolist())
+    over = quiet[(quiet["quiet_days"] >= QUIET_DAYS) & (quiet["n_out"] == 0)]
+    gone = set(over["incident_id"])
+    watched = {cluster: ask(replay.collected, cluster) for cluster in rows["cluster"].unique()}
+    seen = ask(sight.sight, selection)
+    for row in rows.to_dict("records"):
+        known = watched[row["cluster"]].hold_at(row["start_at"])
+        yield _of_incident(
+            row,
+            over=(OVER if known else NOT_WATCHED) if row["incident_id"] in gone else None,
+            jobs_known=not seen.of(row["cluster"]).jobs_unknown,
+        )
+
+
+def _told(rows: pd.DataFrame, told: Collection[tuple[str | None, str]]) -> pd.Series:
+    """Which incidents hit no job, and name only hosts of other rows."""
+    hosts = [
+        bool(nodes) and all((cluster, node) in told for node in nodes)
+        for cluster, nodes in zip(rows["cluster"], rows["nodes"], strict=True)
+    ]
+    return rows["n_jobs"].eq(0) & pd.Series(hosts, index=rows.index, dtype=bool)
+
+
+def _of_incident(row: Mapping[Any, Any], *, over: str | None, jobs_known: bool) -> Action:
+    """An incident: what it lost is at stake until it is over, then nothing; `over` says why.
+
+    Where no job of the time was recorded nobody knows what it hit.
+    """
+    n_jobs, hours = int(row["n_jobs"] or 0), row["lost_gpu_hours"]
+    unseen = not jobs_known and not n_jobs
+    hit = "whom it hit is not known" if unseen else f"{numbers.counted(n_jobs, 'job')} hit"
+    why = f"{hit}, from {moments.minute(row['start_at'])} UTC"
+    lost = None if pd.isna(hours) or unseen else float(hours)
+    stake = None if lost is None else recorded(lost, n_jobs)
+    basis = sight.NO_JOBS if unseen else BY_RULE
+    if over is not None and unseen:
+        basis = over
+    elif over is not None:
+        stake, basis = recorded(0.0, n_jobs), over
+        why += f"; over, {numbers.number(lost)} GPU-hours were lost"
+    return Action(
+        "incident",
+        f"incident:{row['incident_id']}",
+        what=str(row["summary"]).partition(";")[0],
+        why=f"{why}; {row['status']}",
+        stake=stake,
+        stake_basis=basis,
+        page="incident",
+        named={"incident": str(row["incident_id"])},
+        is_over=over is not None,
+        hides=(0, lost or 0.0) if over is not None else (0, 0.0),
+    )
+
+
+def found_mass_failures(store: Store, selection: Selection) -> pd.DataFrame:
+    """Mass failures that nobody explained: who, where or what under its own name, and a key."""
+    found = mass_failures(occurrences.unexplained_failures(store, selection))
+    rows = [
+        asdict(each)
+        | {"key": each.key}
+        | {by: each.name if by == each.by else None for by in BY if by != "cause"}
+        for each in found
+    ]
+    names = ("cluster", "by", *BY, "first_at", "last_at", "failures", "of_failures", "of_cause",
+             "rule_gpu_hours", "key")  # fmt: skip
+    return pd.DataFrame(rows, columns=list(names))
+
+
+def of_mass_failures(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]:
+    """Many failures of one user, node or cause within minutes."""
+    titles = ask(cause_titles)
+    for row in ask(found_mass_failures, selection).to_dict("records"):
+        cause = titles.get(row["cause"], row["cause"])
+        who = cause if row["by"] == "cause" else f"{row['by']} {row[row['by']]}"
+        minutes = numbers.counted(
+            max(1, math.ceil((row["last_at"] - row["first_at"]).total_seconds() / 60.0)), "minute"
+        )
+        hours = row["rule_gpu_hours"]
+        yield Action(
+            "mass_failure",
+            target("mass_failure", row["key"]),
+            what=f"{row['failures']:,} failures of {who} within {minutes}",
+            why=f"of {row['of_failures']:,} in the period; {row['of_cause']:,} by {cause}; at "
+            f"{moments.minute(row['first_at'])} UTC, in no incident",
+            stake=None if pd.isna(hours) else recorded(float(hours), int(row["failures"])),
+            stake_basis=BY_RULE if not pd.isna(hours) else "no GPUs are stated",
+            page="failures",
+            named=period(row["first_at"] - AROUND, row["last_at"] + AROUND, timezone)
+            | {"cluster": str(row["cluster"])},
+        )
+
+
+def of_causes(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]:
+    """Causes that strike more often than before."""
+    titles = ask(cause_titles)
+    compared = ask(risen.compared, selection)
+    for each in compared.risen:
+        title = titles.get(each.cause, each.cause)
+        ratio = each.ratio
+        times = "were none" if ratio.value is None else f"were {each.before:,}"
+        rate = "" if ratio.value is None else f": {numbers.number(ratio.value)} times the rate"
+        known = each.stake_gpu_hours.value is not None
+        yield Action(
+            "cause",
+            target("cause", selection.cluster or "", each.cause),
+            what=f"{title} rose",
+            why=f"{each.now:,} occurrences where {times} {compared.before_in_words}{rate} "
+            f"({numbers.interval(ratio)}), false discovery rate {numbers.percent(each.q_value)}",
+            stake=each.stake_gpu_hours if known else None,
+            stake_basis="beyond those expected" if known else "no GPUs are stated",
+            page="failures",
+            named=period(compared.split_at, compared.to_at, timezone) | {"domain": each.domain},
+        )
+
+
+def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> dict[str, str]:
+    """A period as an address names it."""
+    if from_at is None or to_at is None:
+        return {}
+    first, last = (pd.Timestamp(at).tz_convert(timezone) for at in (from_at, to_at))
+    return custom_period(first, last)
+
+
+def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action]:
+    """Sources that stopped, cannot be collected, or were never read."""
+    whole = Selection(selection.cluster)
+    known = ask(coverage.held, whole)
+    yield from _not_collected(ask, whole, now)
+    for row in silent_sources(known).to_dict("records"):
+        name, hides = HIDDEN.get(row["source"], (row["source"], "all that it would show since"))
+        yield _source(
+            (row["cluster"], row["source"]),
+            what=f"No {name} since {numbers.day(row['last_day'])}",
+            why=f"{row['cluster']}: other sources go on for "
+            f"{numbers.counted(int(row['days_silent']), 'day')}; hidden: {hides}",
+            hides=(1, row["days_silent"]),
+        )
+    if "jobs" not in known.with_records:
+        return
+    counts = ask(verdicts.summarised, selection)
+    unexplained = counts.counted.unexplained
+    homeless = {records.table for records in ask(names.without_cluster)}
+    for source, (name, hides) in HIDDEN.items():
+        if source not in (*known.with_records, *known.silent):
+            of_cluster = " of a known cluster" if source.partition(".")[0] in homeless else ""
+            many = numbers.counted(unexplained, "unexplained failure")
+            failures = f" ({many})" if source in EXPLAINS and unexplained else ""
+            yield _source(
+                ("", source),
+                what=f"No {name}{of_cluster} were ever read",
+                why=f"hidden: {hides}{failures}",
+                hides=(0, unexplained if source in EXPLAINS else 0.0),
+            )
+
+
+def _not_collected(ask: Ask, whole: Selection, now: datetime) -> Iterator[Action]:
+    """Sources of `faultline collect` of which nothing new comes."""
+    for row in ask(collected.until, whole).to_dict("records"):
+        until = row["collected_until"]
+        hours = None if pd.isna(until) else (now - until).total_seconds() / 3600.0
+        failed = isinstance(row["error"], str)
+        if failed or hours is None or hours >= STALE_HOURS:
+            last = (
+                "never collected"
+                if hours is None
+                else f"last collected {numbers.duration(hours)} ago"
+            )
+            yield _source(
+                (row["cluster"], row["source"], "collect"),
+                what=f"{row['source']} of {row['cluster']} was {last}",
+                why=f"the last attempt failed: {row['error']}" if failed
+                else "does `faultline collect` still run?",
+                hides=(2, hours or 0.0),
+            )  # fmt: skip
+
+
+def _source(parts: tuple[str, ...], *, what: str, why: str, hides: tuple[int, float]) -> Action:
+    """A row of no stake that anybody knows."""
+    return Action("source", target("source", *parts), what, why, None, UNSEEN, "data",
+                  hides=hides)  # fmt: skip
+
+
+def of_stragglers(ask: Ask, selection: Selection) -> Iterator[Action]:
+    """Traced runs that straggle, each job by its newest trace."""
+    traces = ask(fleet.traces, selection)
+    seen: set[tuple[str, str]] = set()
+    for row in traces[traces["slowdown"] > STRAGGLING].to_dict("records"):
+        job = None if pd.isna(row["job_id"]) else (str(row["cluster"]), str(row["job_id"]))
+        if job in seen:
+            continue
+        if job is not None:
+            seen.add(job)
+        gpus, ratio = row["n_gpus"], row["wasted_ratio"]
+        stake = None
+        if not (pd.isna(gpus) or pd.isna(ratio)):
+            stake = recorded(24.0 * float(ratio) * float(gpus), int(row["n_steps"]))
+        what = f"Job {job[1]}" if job else f"Trace {row['name']}"
+        yield Action(
+            "straggler",
+            target("straggler", *(job or ("", str(row["trace_id"])))),
+            what=f"{what} straggles: {str(row['strongest_cause']).lower()}",
+            why=f"its steps take {numbers.number(row['slowdown'])} times the ideal "
+            f"({numbers.gpu_count(gpus)})",
+            stake=stake,
+            stake_basis="a day that it trains" if stake else "no meta file states its GPUs",
+            page="stragglers",
+            named={"trace": str(row["trace"])},
+        )
