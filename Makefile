@@ -14,7 +14,7 @@ ADDRESS := $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(
 # Python keeps what it compiled: the tests start it hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint test-slow sample log-model lock environment environment-dev chromium
+.PHONY: run test check lint test-slow slow-list test-by-hand quick docs sample log-model lock environment environment-dev chromium
 
 run: environment
 	@test -f $(STORE)/CURRENT || $(BIN)/faultline demo --store $(STORE)
@@ -24,7 +24,7 @@ run: environment
 
 # Format, lint, types, contracts, doctests and all tests but the slow ones.
 test: lint chromium
-	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not benchmark"
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not benchmark and not service"
 
 check: test
 
@@ -34,9 +34,26 @@ lint: environment-dev
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
 
-# One process: they measure time and memory. Properties try more examples.
+# Slow tests, and properties with more examples; PART=3/6 runs the third of six parts.
 test-slow: environment-dev chromium
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or benchmark or hypothesis"
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) $(if $(PART),--part $(PART)) \
+		-m "(slow or hypothesis) and not benchmark and not service"
+
+# Which part runs which file, with the seconds it took when it was last measured.
+slow-list: environment-dev
+	@$(BIN)/python -m tests.parts
+
+# By hand, in one process: what measures time or memory, and what starts or mounts services.
+test-by-hand: environment-dev chromium
+	@$(BIN)/python -m pytest -q -s -m "benchmark or service"
+
+# In a minute: format, lint, types, and the tests beside the files that changed since BASE.
+quick: environment-dev
+	@$(BIN)/python -m tests.quick $(BASE)
+
+# What documents take from the program: docs/commands.md, the table of docs/sources.md.
+docs: environment
+	@$(BIN)/python docs/make.py
 
 # The report that the README links to: of the demo, the same bytes on every machine.
 sample: environment

@@ -21,6 +21,7 @@ from data.current import read_current
 from data.publish import writer
 from data.store import Store
 from data.synthetic import DemoSpec
+from tests.parts import in_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +65,19 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--part 3/6` runs the slow tests of the third of six parts."""
+    parser.addoption("--part", metavar="K/N", help="only tests of files in this part")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Browsers come first, then the folders of most tests: none is waited for alone at the end."""
+    part = config.getoption("--part")
+    if part is not None:
+        file_of = {item: item.nodeid.partition("::")[0] for item in items}
+        files = in_part(set(file_of.values()), part)
+        config.hook.pytest_deselected(items=[item for item in items if file_of[item] not in files])
+        items[:] = [item for item in items if file_of[item] in files]
     of_folder = Counter(item.path.parent for item in items)
     items.sort(key=lambda item: ("browser" not in item.keywords, -of_folder[item.path.parent]))
 
