@@ -5,6 +5,7 @@ python docs/make.py            # `make docs`
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
 from importlib import import_module
@@ -36,7 +37,9 @@ def with_sources(page: str) -> str:
 
 def all_commands() -> str:
     """The page of commands: what each says of itself."""
-    parts = [COMMANDS]
+    os.environ["COLUMNS"] = "90"  # else as wide as the terminal
+    rows = (f"| [{name}](#{name}) | {text} |\n" for name, text in commands().items())
+    parts = [COMMANDS, "\n| command | does |\n|---|---|\n", *rows]
     for name, text in commands().items():
         parser = parser_of(name, text)
         said = parser.format_help()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -11,11 +12,16 @@ import pytest
 
 from analytics.reliability.failure_rate import projection_of_rate
 from app import cli
-from app.actions import sources
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 METHODS = (ROOT / "METHODS.md").read_text(encoding="utf-8")
+
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+]
 
 PAPER_ROWS = re.findall(
     r"\| MTTF, ([\d,]+) GPUs \|.*?\| ([\d.]+) (h|d) \| `faultline mttf (.*?)` \|", METHODS
@@ -51,14 +57,53 @@ def test_the_table_of_expected_ettr_is_found() -> None:
     assert len(ETTR_ROWS) == 13
 
 
-@pytest.mark.parametrize("command", cli.commands())
-def test_every_command_is_in_the_readme(command: str) -> None:
-    assert f"`faultline {command}" in README
+def test_what_documents_take_from_the_program_is_what_it_says() -> None:
+    make = runpy.run_path(str(ROOT / "docs" / "make.py"))
+    sources = (ROOT / "docs" / "sources.md").read_text("utf-8")
+    assert make["with_sources"](sources) == sources, "make docs"
+    assert make["sources"]() in sources
+    assert make["all_commands"]() == (ROOT / "docs" / "commands.md").read_text("utf-8"), "make docs"
 
 
-@pytest.mark.parametrize("source", sources())
-def test_every_source_is_in_the_readme(source: str) -> None:
-    assert f"| `{source}` |" in README
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_document_leads_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        path, _, anchor = target.partition("#")
+        if target.startswith("http"):
+            continue
+        linked = (ROOT / page).parent / path if path else ROOT / page
+        assert linked.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", linked.read_text("utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", t.lower()).replace(" ", "-") for t in titles}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_a_document_is_one_and_takes_its_options(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    for line in re.findall(r"\bfaultline ([a-z][^`\n|#;&>]*)", text):
+        name, *rest = line.split()
+        if name not in cli.commands():
+            continue  # prose
+        known = cli.parser_of(name, "").format_help() if rest else ""
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line):
+            assert f"{option}" in known or cli.parser_of(name, "").get_default("reads_rest"), line
+
+
+def test_readme_and_architecture_are_short() -> None:
+    assert len(README.splitlines()) <= 200
+    lines = (ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 150
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/decisions.md"])
+def test_every_file_that_a_document_names_is_there(page: str) -> None:
+    names = set(re.findall(r"`((?:[\w.-]+/)+[\w.-]+\.\w+)`", (ROOT / page).read_text("utf-8")))
+    places = (ROOT, ROOT / "app", ROOT / "data", ROOT / "tests", ROOT / "analytics")
+    missing = {name for name in names if not any((place / name).exists() for place in places)}
+    assert not missing
 
 
 def _story() -> list[tuple[str, list[str]]]:
@@ -90,5 +135,7 @@ def test_the_story_of_the_readme_has_its_commands() -> None:
     ]  # fmt: skip
 
 
-def test_no_figure_of_the_readme_is_left_open() -> None:
-    assert "@" not in README.replace(" -d @- ", "")  # curl's standard input
+@pytest.mark.parametrize("page", PAGES)
+def test_no_figure_is_left_open(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8").replace(" -d @- ", "")  # curl's standard input
+    assert not re.search(r"@(?!\w)", text)

@@ -190,7 +190,7 @@ class Journal(_Command):
     """The kernel's lines in the journal of this host, of all its boots.
 
     `journalctl -k` would show the present boot alone, and what ended the one before not at all. The
-    form is that of the README's export, so that a line read by both is one event.
+    form is that of README's export, so that a line read by both is one event.
     """
 
     def fetches(self, asking: Asking) -> Iterator[Fetched]:

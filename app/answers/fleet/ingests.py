@@ -88,7 +88,7 @@ COLLECTED = (
 NOTHING_COLLECTED = Missing(
     "collected",
     "No source is collected by itself.",
-    "On a host of the cluster, once an hour by cron or systemd (README.md):",
+    "On a host of the cluster, once an hour by cron or systemd (docs/collect.md):",
     ("faultline collect --wait 600",),
 )
 

@@ -229,7 +229,7 @@ class _Array:
 READER = Reader(
     "gcm-health",
     "health checks of facebookresearch/gcm (HealthCheckLog as JSON lines, file or stdout sink)",
-    reads="10 | 32 | 299",
+    reads="health checks of facebookresearch/gcm as JSON lines",
     fills=("health_events",),
     place=4,
     options=("node",),

@@ -148,7 +148,11 @@ READER = Reader(
         "curl -ks 'https://NODE:15132/v1/events?startTime=...' (/v1/states, /v1/info) "
         "with --node NODE"
     ),
-    reads="20 | 24 | 359",
+    reads=(
+        "events and states of gpud: `curl -ks "
+        "'https://NODE:15132/v1/events?startTime=...'` (`/v1/states`, `/v1/info`); "
+        "`--node` says whose"
+    ),
     fills=("health_events",),
     place=4.41,
     options=("node", "at"),

@@ -209,7 +209,10 @@ READER = Reader(
     "ipmi-sel",
     "events of service processors",
     export="ipmitool sel elist > sel-$(hostname).txt, with --node",
-    reads="33 | 17 | 320",
+    reads=(
+        "`ipmitool sel elist` (or `list`, `-c`, `-v`) of service processors; `--node` "
+        "where lines name no host"
+    ),
     fills=("health_events",),
     place=4.2,
     options=("node",),

@@ -140,7 +140,7 @@ READER = Reader(
     "nvsentinel",
     "health events of NVSentinel",
     export="mongoexport -d HealthEventsDatabase -c HealthEvents",
-    reads="32 | 20 | 395",
+    reads="health events of NVSentinel as JSON, bare or as its MongoDB keeps them",
     fills=("health_events",),
     place=4.4,
     options=("node",),

@@ -135,7 +135,11 @@ def _severity(found: re.Match[str], message: str) -> str:
 READER = Reader(
     "ras-log",
     "RAS lines of Blue Gene/L, raw or with alert labels as in LogHub's BGL.log",
-    reads="10 | 61 | 196",
+    reads=(
+        "RAS lines of Blue Gene/L. With alert labels (LogHub's BGL.log) alerts are "
+        "critical, other lines at most warnings; without, FATAL and FAILURE are critical,"
+        " except a register's value and a path that the job gave wrongly"
+    ),
     fills=("health_events",),
     place=4.1,
     lines_alone=True,

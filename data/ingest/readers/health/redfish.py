@@ -118,7 +118,7 @@ READER = Reader(
     "redfish",
     "service processors' events",
     export="curl https://BMC/redfish/v1/Systems/1/LogServices/SEL/Entries",
-    reads="22 | 23 | 319",
+    reads="log entries and events of service processors (Redfish JSON); `--node` says whose",
     fills=("health_events",),
     place=4.3,
     options=("node",),

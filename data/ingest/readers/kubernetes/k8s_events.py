@@ -124,7 +124,7 @@ READER = Reader(
     "k8s-events",
     "events of Kubernetes about nodes",
     export="kubectl get events -A -o json > events.json, every hour",
-    reads="23 | 27 | 306",
+    reads="events of nodes from `kubectl get events -A -o json`",
     fills=("health_events", "node_conditions"),
     place=4.5,
     any_length=True,

@@ -193,7 +193,10 @@ READER = Reader(
     "k8s-nodes",
     "nodes of Kubernetes",
     export="kubectl get nodes -o json > nodes.json, every hour",
-    reads="22 | 13 | 389",
+    reads=(
+        "GPUs, labels and conditions from `kubectl get nodes -o json`: intervals out of "
+        "service, findings of node-problem-detector"
+    ),
     fills=("health_events", "node_conditions", "node_inventory"),
     place=3.5,
     options=("at",),

@@ -224,7 +224,10 @@ READER = Reader(
     "k8s-pods",
     "jobs of Kubernetes from their pods",
     export="kubectl get pods -A -o json > pods.json, every hour",
-    reads="54 | 8 | 601",
+    reads=(
+        "jobs of Kubernetes from `kubectl get pods -A -o json`: batch Jobs, Kubeflow, "
+        "JobSet, Volcano, Kueue, Ray; pods of one job are one attempt on all their nodes"
+    ),
     fills=("pod_runs",),
     place=1.6,
     any_length=True,

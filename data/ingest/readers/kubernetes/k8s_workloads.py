@@ -254,7 +254,12 @@ READER = Reader(
         "kubectl get workloads.kueue.x-k8s.io -A -o json > workloads.json "
         "(jobs.batch.volcano.sh, podgroups.scheduling.volcano.sh), every hour"
     ),
-    reads="63 | 9 | 666",
+    reads=(
+        "when jobs waited, were admitted and evicted: `kubectl get "
+        "workloads.kueue.x-k8s.io -A -o json` (Kueue), `jobs.batch.volcano.sh`, "
+        "`podgroups.scheduling.volcano.sh` (Volcano); pods that an eviction stopped end "
+        "by it, a job without pods has its attempts from here, on nodes unknown"
+    ),
     fills=("queue_changes",),
     place=1.61,
     any_length=True,

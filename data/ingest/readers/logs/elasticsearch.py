@@ -64,7 +64,10 @@ READER = Reader(
     "elasticsearch",
     "kernel and job logs from Elasticsearch or OpenSearch",
     export="elasticdump --input=http://HOST:9200/INDEX --output=logs.json --type=data",
-    reads="14 | 24 | 259",
+    reads=(
+        "the same from Elasticsearch and OpenSearch: documents of elasticdump or the "
+        "search API, bare ones, the journal's fields"
+    ),
     fills=("health_events", "job_logs"),
     place=6.2,
     options=("node", "boot_at", "year", "pattern", "first_lines", "last_lines"),

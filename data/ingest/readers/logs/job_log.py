@@ -423,7 +423,10 @@ READER = Reader(
     "job-log",
     "logs of jobs",
     export="a folder of files named by job id, e.g. slurm-%j.out (see --pattern)",
-    reads="3 | 64 | 189",
+    reads=(
+        "a folder of job logs named by job id, first and last lines of each; names other "
+        "than `slurm-%j.out`, `%x-%j.log`, `name.o%j` and the like by `--pattern`"
+    ),
     fills=("job_logs",),
     place=6,
     options=("node", "pattern", "first_lines", "last_lines"),

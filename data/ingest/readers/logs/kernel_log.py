@@ -296,7 +296,11 @@ READER = Reader(
     "kernel-log",
     "XIDs, SXids, memory kills, hung tasks, machine checks, links and disks in kernel text",
     export="journalctl -k -o short-iso, dmesg -T, kmsg, syslog, fabricmanager.log",
-    reads="6 | 45 | 229",
+    reads=(
+        "dmesg, the journal (text, JSON), syslog, /dev/kmsg, pstore, fabric manager's "
+        "log: XIDs and SXids, processes killed for memory or hanging, lockups, panics, "
+        "machine checks, EDAC, PCIe, links, disks, file systems"
+    ),
     fills=("health_events",),
     place=3,
     options=("node", "boot_at", "year"),

@@ -62,7 +62,10 @@ READER = Reader(
     "loki",
     "kernel and job logs from Loki",
     export="logcli query '{transport=\"kernel\"}' -o jsonl --limit 0",
-    reads="11 | 24 | 249",
+    reads=(
+        "lines of kernel and job logs from Loki (`logcli query ... -o jsonl`, answers of "
+        "its API); the job by a label or the file's name"
+    ),
     fills=("health_events", "job_logs"),
     place=6.1,
     options=("node", "boot_at", "year", "pattern", "first_lines", "last_lines"),

@@ -80,7 +80,11 @@ READER = Reader(
     "dcgm",
     "metrics of DCGM exporter or node_exporter",
     export="curl -s http://NODE:9400/metrics (9100), with --node where they do not name it",
-    reads="6 | 37 | 262",
+    reads=(
+        "metrics of DCGM exporter and node_exporter, as `curl -s "
+        "http://NODE:9400/metrics` (9100) prints them; `--node` where they do not name "
+        "it, `--at` when it was"
+    ),
     fills=("node_metrics",),
     place=6.91,
     options=("node", "at"),

@@ -167,7 +167,11 @@ READER = Reader(
     export=(
         "grep . /sys/class/infiniband/*/ports/*/counters/* with --node, perfquery -x, ibqueryerrors"
     ),
-    reads="7 | 26 | 333",
+    reads=(
+        "counters of InfiniBand ports: `grep . "
+        "/sys/class/infiniband/*/ports/*/counters/*` (`--node`, or under pdsh), "
+        "`perfquery -x`, `ibqueryerrors`; `--at` when it was"
+    ),
     fills=("node_metrics",),
     place=6.92,
     options=("node", "at"),

@@ -58,7 +58,11 @@ READER = Reader(
     "prometheus-json",
     "metrics of nodes from Prometheus",
     export=("curl -sG http://HOST:9090/api/v1/query_range, also /query and promtool query -o json"),
-    reads="12 | 24 | 370",
+    reads=(
+        "the same metrics from Prometheus: `curl -sG http://HOST:9090/api/v1/query_range "
+        "-d query=DCGM_FI_DEV_XID_ERRORS -d start=... -d end=... -d step=60`, `/query`, "
+        "`promtool query range -o json`"
+    ),
     fills=("node_metrics",),
     place=6.92,
     options=("node",),

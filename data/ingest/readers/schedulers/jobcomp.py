@@ -76,7 +76,10 @@ READER = Reader(
     "jobcomp",
     "Slurm's jobcomp/elasticsearch",
     export="elasticdump --input=http://HOST:9200/slurm --output=jobs.json",
-    reads="21 | 19 | 315",
+    reads=(
+        "dumps of Slurm's `jobcomp/elasticsearch` and `kafka`: every attempt that ended, "
+        "requeued ones too; name the cluster by `--cluster` where records lack it"
+    ),
     fills=("jobs",),
     place=1.2,
     any_length=True,

@@ -95,7 +95,7 @@ READER = Reader(
     "lsf",
     "LSF accounting",
     export="lsb.acct, in $LSB_SHAREDIR/CLUSTER/logdir (also lsb.acct.1, ...)",
-    reads="25 | 24 | 310",
+    reads="`lsb.acct` of LSF: jobs that ended, and why; its accounting names no GPUs",
     fills=("jobs",),
     place=1.4,
     sniff=sniff,

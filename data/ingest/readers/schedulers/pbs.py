@@ -154,7 +154,10 @@ READER = Reader(
     "pbs",
     "PBS and TORQUE accounting",
     export="the files in $PBS_HOME/server_priv/accounting, a day each",
-    reads="14 | 23 | 306",
+    reads=(
+        "accounting files of PBS and TORQUE: jobs that ended or were requeued; SIGTERM at"
+        " the time limit is TIMEOUT, else CANCELLED"
+    ),
     fills=("jobs",),
     place=1.3,
     sniff=sniff,

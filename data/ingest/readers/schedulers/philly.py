@@ -124,7 +124,7 @@ READER = Reader(
     "philly",
     "Microsoft's Philly trace",
     export="cluster_job_log of msr-fiddle/philly-traces",
-    reads="26 | 25 | 339",
+    reads="`cluster_job_log` of Microsoft's Philly trace: every attempt, its nodes and GPUs",
     fills=("jobs",),
     place=1.7,
     any_length=True,

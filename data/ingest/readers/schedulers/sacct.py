@@ -256,7 +256,10 @@ READER = Reader(
     "sacct",
     "Slurm accounting",
     export="sacct -P text, with header or --columns",
-    reads="26 | 40 | 336",
+    reads=(
+        "`sacct -P` text, with a header, `--columns` or `--preset xdmod` (the files of "
+        "Open XDMoD's `xdmod-slurm-helper`); job steps are skipped"
+    ),
     fills=("jobs",),
     place=1,
     options=("columns", "delimiter"),

@@ -215,7 +215,10 @@ READER = Reader(
     "sacct-json",
     "Slurm jobs as JSON",
     export="sacct -a --duplicates -S now-90days --json, or slurmrestd's jobs",
-    reads="52 | 14 | 343",
+    reads=(
+        "`sacct --json` of Slurm 21.08 and later, `squeue --json`, jobs of slurmrestd; a "
+        "file that is cut off gives what precedes the cut"
+    ),
     fills=("jobs",),
     place=1.1,
     any_length=True,

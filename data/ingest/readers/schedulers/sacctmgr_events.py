@@ -263,7 +263,7 @@ READER = Reader(
     "sacctmgr-events",
     "nodes out of service",
     export="sacctmgr -P show event format=Cluster,NodeName,TimeStart,TimeEnd,...",
-    reads="7 | 34 | 266",
+    reads="`sacctmgr -P show event`: when nodes were down or drained",
     fills=("node_events",),
     place=2,
     options=("columns", "delimiter"),

@@ -174,7 +174,11 @@ READER = Reader(
         "scontrol show node > nodes.txt, also --json, and what slurmrestd answers for "
         "/slurm/v0.0.41/nodes"
     ),
-    reads="8 | 17 | 340",
+    reads=(
+        "nodes, their GPUs, state, reason and features: `scontrol show node > nodes.txt` "
+        "(with `-o` or `--json` too) and `curl --unix-socket SOCKET "
+        "http://localhost/slurm/v0.0.41/nodes > nodes.json` of slurmrestd"
+    ),
     fills=("node_inventory",),
     place=3,
     options=("at",),

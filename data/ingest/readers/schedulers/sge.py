@@ -105,7 +105,10 @@ READER = Reader(
     "sge",
     "Grid Engine accounting (SGE, UGE)",
     export="$SGE_ROOT/$SGE_CELL/common/accounting",
-    reads="16 | 25 | 313",
+    reads=(
+        "`accounting` of Grid Engine (SGE, UGE): jobs that ended; hosts of parallel jobs "
+        "and GPUs are not in it"
+    ),
     fills=("jobs",),
     place=1.5,
     sniff=sniff,

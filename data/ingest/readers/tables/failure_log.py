@@ -336,7 +336,10 @@ def _block(numbers: list[int], count: int) -> tuple[range, str | None]:
 READER = Reader(
     "failure-log",
     "failures of nodes, racks, sites as CSV or Parquet, by --mapping (lanl, pnnl or a TOML file)",
-    reads="5 | 20 | 299",
+    reads=(
+        "any CSV or Parquet of failures of nodes, racks, file systems, sites, by a column"
+        " mapping (`--mapping lanl`, `pnnl`, or your own TOML)"
+    ),
     fills=("node_failures", "nodes"),
     place=5,
     options=("columns", "delimiter", "mapping"),

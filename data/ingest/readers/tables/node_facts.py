@@ -135,7 +135,12 @@ READER = Reader(
         "node, gpu, from_at, to_at, and either key and value or a column a fact (driver, "
         "firmware, serial, batch, ...); other names by --mapping TOML"
     ),
-    reads="4 | 21 | 339",
+    reads=(
+        "facts while they hold, CSV or Parquet: `node`, `gpu`, `from_at`, `to_at` and a "
+        "column a fact (`driver`, `firmware`, `vbios`, `serial`, `batch`, `gpu_model`, "
+        "`rack`, `temperature_class`) or `key` and `value`; other names by `--mapping "
+        "TOML`"
+    ),
     fills=("node_facts",),
     place=5.2,
     options=("columns", "delimiter", "at", "mapping"),

@@ -95,7 +95,10 @@ READER = Reader(
         "node, gpus and, where known, rack, gpu_model, observed_at, ...; other names of "
         "columns by --mapping TOML"
     ),
-    reads="4 | 15 | 347",
+    reads=(
+        "a list of nodes of your own, CSV or Parquet: `node`, `gpus` and what else is "
+        "known (`rack`, `gpu_model`, `observed_at`, ...); other names by `--mapping TOML`"
+    ),
     fills=("node_inventory",),
     place=5,
     options=("columns", "delimiter", "at", "mapping"),

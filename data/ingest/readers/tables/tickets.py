@@ -117,7 +117,11 @@ READER = Reader(
         "ticket_id, node, opened_at, closed_at, component, action, vendor, serial, text; "
         "other names of columns by --mapping TOML"
     ),
-    reads="6 | 33 | 256",
+    reads=(
+        "repair tickets, CSV or Parquet: `opened_at` and what else is known (`ticket_id`,"
+        " `node`, `closed_at`, `component`, `action`, `vendor`, `serial`, `text`); other "
+        "names by `--mapping TOML`"
+    ),
     fills=("tickets",),
     place=5.1,
     options=("columns", "delimiter", "mapping"),

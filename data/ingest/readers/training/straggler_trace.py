@@ -318,7 +318,10 @@ def _size(pairs: dict[str, str], key: str, name: str) -> int:
 READER = Reader(
     "straggler-trace",
     "operations of training steps on every worker (NDTimeline trace, Parquet or CSV)",
-    reads="7 | 91 | 266",
+    reads=(
+        "operations of training steps on every worker (NDTimeline), Parquet or CSV; "
+        "`--meta` its sizes, `--job-id` its job"
+    ),
     fills=("straggler_traces",),
     place=8,
     options=("delimiter", "job_id", "meta"),

@@ -212,7 +212,10 @@ READER = Reader(
     "training-metrics",
     "training metrics",
     export="CSV of step, time, loss, step time, checkpoints (see --job-id)",
-    reads="3 | 45 | 244",
+    reads=(
+        "CSV of logged steps: step, time, loss, step time, checkpoints saved and loaded; "
+        "`--job-id` where it names no job"
+    ),
     fills=("training_metrics",),
     place=7,
     options=("columns", "delimiter", "job_id", "run_id"),
