@@ -85,7 +85,6 @@ class Dashboard:
         return self.address(Place(PAGES[kind], named(kind, row)))
 
     def _period(self, during: Period, cluster: str | None) -> dict[str, str]:
-        """A period in the zone of the page that it opens."""
         zone = ZoneInfo(self.zones.get(cluster or "", during.timezone))
         ends = (during.from_at, during.to_at)
         return custom_period(*(None if at is None else at.astimezone(zone) for at in ends))

@@ -289,7 +289,6 @@ def _between(estimate: Estimate, lower: str, upper: str) -> str:
 
 
 def _unit(hours: float) -> tuple[float, str]:
-    """Hours of the unit in which a duration is written, and its name."""
     return next((size, name) for limit, size, name in UNITS if abs(hours) < limit)
 
 

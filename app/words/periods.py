@@ -84,7 +84,6 @@ class Period:
         return self._dates()
 
     def _dates(self) -> str:
-        """First and last day."""
         zone = ZoneInfo(self.timezone)
         first = None if self.from_at is None else f"{self.from_at.astimezone(zone):%Y-%m-%d}"
         end = self.to_at
@@ -151,12 +150,10 @@ def custom_period(first: datetime | None, last: datetime | None) -> dict[str, st
 
 
 def _is_week(first: date, after: date) -> bool:
-    """From Monday to Monday."""
     return first.weekday() == 0 and after - first == timedelta(days=7)
 
 
 def _is_month(first: date, after: date) -> bool:
-    """From a first day of a month to that of the next."""
     return first.day == after.day == 1 and (first + timedelta(days=31)).replace(day=1) == after
 
 

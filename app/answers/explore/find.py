@@ -162,6 +162,5 @@ def _codes(text: str) -> Table:
 
 
 def _holds(wanted: str, *names: str) -> bool:
-    """Whether a name holds every word."""
     text = " ".join(names).casefold()
     return all(word in text for word in wanted.casefold().split())

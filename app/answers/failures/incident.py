@@ -294,13 +294,11 @@ def alternatives(verdicts: Sequence[Mapping[Any, Any]], titles: Mapping[str, str
 
 
 def _members(members: pd.DataFrame, key: str, title: str) -> Table:
-    """Records that an incident consists of."""
     sources = members["source"].str.replace("_", " ")
     return Table(key, title, MEMBERS, texts(members.assign(source=sources), "text"), "No record.")
 
 
 def _failed(one: Incident, titles: Mapping[str, str]) -> Table:
-    """Failed attempts with their verdicts."""
     gpus = dict(zip(one.members["key"], one.members["n_gpus"], strict=True))
     verdicts = one.verdicts
     rows = verdicts.assign(
@@ -331,20 +329,17 @@ def loop(one: Incident) -> tuple[Table, ...]:
 
 
 def _jobs(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
-    """Attempts that failed or were preempted."""
     one = ask(incident, incident_id)
     hit = one.dated_members.index.isin(one.attempts.index)
     return _members(one.dated_members[hit].head(limit), "incident_jobs", "Jobs hit")
 
 
 def _by_node(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
-    """Members that name a node."""
     members = ask(incident, incident_id).dated_members
     return _members(members[members["node"].notna()].head(limit), "by_node", "Nodes")
 
 
 def _verdicts(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
-    """Verdicts of the failed attempts."""
     one = ask(incident, incident_id)
     first = replace(one, verdicts=one.verdicts.head(limit))
     return replace(_failed(first, ask(cause_titles)), key="incident_verdicts")

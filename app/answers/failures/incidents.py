@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.efficiency.goodput import GoodputLedger
-    from analytics.failures.taxonomy import Cause
     from analytics.reliability.sight import Sight
     from app.ask import Ask
+    from app.words.terms import Term
     from data.filters import Selection
     from data.store import Store
 
@@ -51,6 +51,11 @@ OF_JOBS = (
 )  # fmt: skip
 """Keys of the JSON that are unknown where no job was recorded."""
 WHAT = "Whether there was an incident"
+SHOWN = (
+    terms.INCIDENTS_WITH_JOBS, terms.LOST_TO_FAILURES, terms.OPEN_INCIDENTS, terms.CRASH_LOOPS,
+    terms.LOST_GPU_HOURS,
+)  # fmt: skip
+"""Headline numbers."""
 NO_COST = "the ledger does not say: build it by `faultline ledger`, choose no status and nobody"
 CARRIERS = ("health_events.", "node_events")
 """Sources without which an incident is a failure alone."""
@@ -108,11 +113,6 @@ class Kind:
     assignee: str | None = None
 
     @property
-    def by_people(self) -> bool:
-        """Whether it goes by what people said, of which the ledger knows nothing."""
-        return any((self.status, self.owner, self.assignee))
-
-    @property
     def words(self) -> str:
         """What was chosen."""
         cause = self.cause and self.cause.replace("_", " ")
@@ -138,29 +138,22 @@ class Choice:
 def summarised(
     store: Store, selection: Selection, kind: Kind, *, conf_level: float = 0.90
 ) -> IncidentSummary:
-    """Number, rate and cost of incidents."""
+    """Number, rate and cost of incidents; the ledger does not know what people said of them."""
     counts = reliability_queries.failure_counts(store, selection)
     exposure = float(counts.by_day["exposure_node_days"].sum()) if counts.exposure_known else None
     causes = taxonomy(store).causes
     frame = rows(store, selection, kind, limit=EVERYTHING)
     if frame.empty and sight.sight(store, selection).none:
         exposure = None  # nobody could have seen one
-    losses = _losses(ledger.if_built(store, selection), kind, causes)
+    cost, losses = ledger.if_built(store, selection), None
+    if cost is not None and not any((kind.status, kind.owner, kind.assignee)):
+        losses = {
+            cause: hours.value or 0.0
+            for cause, hours in cost.failure_losses.items()
+            if kind.cause in (None, cause)
+            and kind.domain in (None, causes[cause].domain if cause in causes else "unknown")
+        }
     return incident_summary(frame, exposure, causes=causes, losses=losses, conf_level=conf_level)
-
-
-def _losses(
-    cost: GoodputLedger | None, kind: Kind, causes: Mapping[str, Cause]
-) -> dict[str, float] | None:
-    """GPU-hours lost by cause, of the causes chosen; None where the ledger does not say."""
-    if cost is None or kind.by_people:
-        return None
-    return {
-        cause: hours.value or 0.0
-        for cause, hours in cost.failure_losses.items()
-        if kind.cause in (None, cause)
-        and kind.domain in (None, causes[cause].domain if cause in causes else "unknown")
-    }
 
 
 def assignees(store: Store) -> list[str]:
@@ -192,27 +185,23 @@ def answer(
     `address` is that of the page, of which the downloads name the one of each incident.
     """
     summary = ask(summarised, selection, kind, conf_level=conf_level)
-    seen = ask(sight.sight, selection)
+    seen, notes = ask(sight.sight, selection), _notes(ask, selection)
     logged = not_derived(ask, selection)
     if not summary.n_incidents and (seen.none or (seen.jobs_unknown and not logged)):
-        return _unseen(ask, selection, summary, seen)
-    choice = Choice(selection, kind, address=address)
+        unknown = tuple(Number(term, numbers.UNKNOWN, sight.basis(seen)) for term in SHOWN)
+        missing = sight.missing("incidents", WHAT, seen)
+        refused = Answer(sight.refused(WHAT, seen), unknown, (missing,), notes)
+        return _unknown(refused, summary, seen)
     if logged and not summary.n_incidents:
         return _unknown(Answer(logged, (), (NOT_DERIVED,)), summary, seen)
-    said, cost = in_words(summary, seen), ask(ledger.if_built, selection, conf_level=conf_level)
-    told = headlines(summary, choice, cost)
+    choice = Choice(selection, kind, address=address)
+    cost = ask(ledger.if_built, selection, conf_level=conf_level)
+    headline, said = headlines(summary, choice, cost), in_words(summary, seen)
     unhit = seen.jobs_unknown and not summary.n_with_jobs
-    if unhit and summary.n_incidents:
-        told = tuple(
-            each
-            if each.term is terms.OPEN_INCIDENTS
-            else Number(each.term, numbers.UNKNOWN, sight.basis(seen), opens=each.opens)
-            for each in told
-        )
     if not summary.n_incidents:
-        missing = _none(ask, selection, kind)
-        blocks: tuple[Block, ...] = (missing,)
-        said = missing.finding if missing.commands else said  # none could be seen
+        none = _none(ask, selection, kind)
+        blocks: tuple[Block, ...] = (none,)
+        said = none.finding if none.commands else said  # none could be seen
     else:
         drawn = ask(rows, selection, kind, limit=FEW)
         blocks = (
@@ -220,43 +209,22 @@ def answer(
             table(ask, choice, limit=FEW),
             by_cause(summary),
         )
-    first = summary.costliest
-    notes = _notes(ask, selection)
+        if unhit:
+            headline = tuple(
+                number
+                if number.term is terms.OPEN_INCIDENTS
+                else Number(number.term, numbers.UNKNOWN, sight.basis(seen), opens=number.opens)
+                for number in headline
+            )
     record = {
         "definition": DEFINITION,
         **_named(summary),
-        "costliest_cause": first and first.cause,
+        "costliest_cause": summary.costliest and summary.costliest.cause,
         **sight.record(seen),
+        **(dict.fromkeys(OF_JOBS) if unhit else {}),
     }
-    if unhit:
-        record |= dict.fromkeys(OF_JOBS)
-    return Answer(
-        said,
-        told,
-        blocks,
-        notes,
-        record=record | {"notes": notes},
-        sheet=sheet_of([record]),
-    )
-
-
-def _unseen(ask: Ask, selection: Selection, summary: IncidentSummary, seen: Sight) -> Answer:
-    """No incident is known, because none could be seen: every number is unknown."""
-    why = sight.basis(seen)
-    shown = (
-        terms.INCIDENTS_WITH_JOBS,
-        terms.LOST_TO_FAILURES,
-        terms.OPEN_INCIDENTS,
-        terms.CRASH_LOOPS,
-        terms.LOST_GPU_HOURS,
-    )
-    said = Answer(
-        sight.refused(WHAT, seen),
-        tuple(Number(term, numbers.UNKNOWN, why) for term in shown),
-        (sight.missing("incidents", WHAT, seen),),
-        _notes(ask, selection),
-    )
-    return _unknown(said, summary, seen)
+    sheet = sheet_of([record])
+    return Answer(said, headline, blocks, notes, record=record | {"notes": notes}, sheet=sheet)
 
 
 def _unknown(said: Answer, summary: IncidentSummary, seen: Sight) -> Answer:
@@ -319,7 +287,6 @@ def sentence(summary: IncidentSummary) -> str:
 
 
 def _cost(summary: IncidentSummary) -> str:
-    """What failures lost by the ledger, and the cause that lost most where there are several."""
     total, first = summary.ledger_gpu_hours, summary.costliest
     if not total or first is None:
         return ""
@@ -340,7 +307,6 @@ def _lowered(title: str) -> str:
 
 
 def _open(summary: IncidentSummary) -> str:
-    """How many of all wait for somebody."""
     every = summary.n_open == summary.n_incidents
     if every and summary.n_incidents > 1:
         return f"all {summary.n_incidents:,} are open"
@@ -352,50 +318,37 @@ def headlines(
     summary: IncidentSummary, choice: Choice, cost: GoodputLedger | None
 ) -> tuple[Number, ...]:
     """How often, at what cost, how many need somebody, how many are loops; last the rule."""
-    n, n_open, status = summary.n_incidents, summary.n_open, choice.kind.status
+    n, status, lost = summary.n_incidents, choice.kind.status, summary.ledger_gpu_hours
+    waits = status in (None, "open")
     opens = Part("Incidents", _behind, (choice,), total=n)
-    waiting = replace(choice, kind=replace(choice.kind, status="open"))
-    loops = replace(choice, loops=True)
+
+    def tally(term: Term, n_of: int, basis: str, which: Choice) -> Number:
+        total = n if which is choice else n_of
+        part = Part("Incidents", _behind, (which,), total=total)
+        return composed(term, numbers.count(n_of), basis, exact=n_of, unit="incidents", opens=part)
+
     of = f"of {numbers.counted(n, 'incident')}"
+    waiting = replace(choice, kind=replace(choice.kind, status="open")) if waits else choice
     return (
         estimated(terms.INCIDENTS_WITH_JOBS, "rate", summary.rate_per_1000_node_days, opens=opens),
         *(
             ledger_numbers.lost_to_failures(cost, choice.selection)
             if choice.kind == Kind()
-            else (_lost_of_kind(summary),)
+            else (
+                composed(
+                    terms.LOST_TO_FAILURES,
+                    numbers.number(lost),
+                    NO_COST if lost is None else "of the causes chosen",
+                    exact=lost,
+                    unit="GPU-hours",
+                ),
+            )
         ),
-        composed(
-            terms.OPEN_INCIDENTS,
-            numbers.count(n_open),
-            of if status in (None, "open") else f"of {n:,} {status}",
-            exact=n_open,
-            unit="incidents",
-            opens=Part("Incidents", _behind, (waiting,), total=n_open)
-            if status in (None, "open")
-            else opens,
-        ),
-        composed(
-            terms.CRASH_LOOPS,
-            numbers.count(summary.n_crash_loops),
-            of,
-            exact=summary.n_crash_loops,
-            unit="incidents",
-            opens=Part("Incidents", _behind, (loops,), total=summary.n_crash_loops),
-        ),
+        tally(terms.OPEN_INCIDENTS, summary.n_open, of if waits else f"of {n:,} {status}", waiting),
+        tally(terms.CRASH_LOOPS, summary.n_crash_loops, of, replace(choice, loops=True)),
         by_rule(
             summary.lost_gpu_hours, summary.second_order_gpu_hours, summary.n_unmeasured, opens
         ),
-    )
-
-
-def _lost_of_kind(summary: IncidentSummary) -> Number:
-    """GPU-hours that failures of the chosen causes lost, by the ledger; a sum of its estimates."""
-    return composed(
-        terms.LOST_TO_FAILURES,
-        numbers.number(summary.ledger_gpu_hours),
-        NO_COST if summary.ledger_gpu_hours is None else "of the causes chosen",
-        exact=summary.ledger_gpu_hours,
-        unit="GPU-hours",
     )
 
 
@@ -437,7 +390,7 @@ def table(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
     """The incidents chosen; the download holds all, each with its address."""
     n = None if choice.loops else ask(summarised, choice.selection, choice.kind).n_incidents
     everything = Part("Incidents", _addressed, (choice,), total=n)
-    return _table(_rows(ask, choice, limit), everything)
+    return replace(_table(_rows(ask, choice, limit)), everything=everything)
 
 
 def _behind(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
@@ -448,7 +401,7 @@ def _behind(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
 def _addressed(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
     """The same with an address each, for those who read them elsewhere."""
     frame = _rows(ask, choice, limit)
-    queries = [urlencode({"incident": each}) for each in frame["incident_id"]]
+    queries = (urlencode({"incident": incident_id}) for incident_id in frame["incident_id"])
     links = [urljoin(choice.address, f"incident?{query}") for query in queries]
     return _table(frame.assign(link=links))
 
@@ -460,15 +413,11 @@ def _rows(ask: Ask, choice: Choice, limit: int) -> pd.DataFrame:
     return frame[frame["loop_failures"] > 0].head(limit) if choice.loops else frame
 
 
-def _table(frame: pd.DataFrame, everything: Part | None = None) -> Table:
-    """Incidents as a table."""
-    empty = "No incident in this selection."
-    shown = _in_one_text(frame)
-    return Table("incidents", "Incidents", COLUMNS, shown, empty, everything=everything)
+def _table(frame: pd.DataFrame, empty: str = "No incident in this selection.") -> Table:
+    return Table("incidents", "Incidents", COLUMNS, _in_one_text(frame), empty)
 
 
 def _in_one_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """Incidents with their nodes in one text."""
     return frame.assign(nodes=frame["nodes"].map(", ".join))
 
 
@@ -500,16 +449,13 @@ def listing(ask: Ask, selection: Selection, kind: Kind, *, first: str, limit: in
     """The incidents, each with everything it consists of."""
     frame = ask(rows, selection, kind, first=first, limit=limit)
     members: dict[str, list[dict[Any, Any]]] = {}
-    seen = ask(sight.sight, selection)
-    shown = _table(frame)
-    if seen.none:
-        shown = replace(shown, empty=sight.refused(WHAT, seen))
     evidence = ask(incident_queries.evidence_rows, frame["incident_id"].tolist())
     for row in evidence.to_dict("records"):
         members.setdefault(row.pop("incident_id"), []).append(row)
+    seen = ask(sight.sight, selection)
     return Answer(
         "",
-        blocks=(shown,),
+        blocks=(_table(frame, sight.refused(WHAT, seen)) if seen.none else _table(frame),),
         notes=_notes(ask, selection),
         record=[
             record(row) | {"evidence": members.get(row["incident_id"], [])}

@@ -220,7 +220,6 @@ def evidence(attempt: Mapping[Any, Any]) -> Table:
 
 
 def _piece(piece: Mapping[str, Any], attempt: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """A piece of evidence, with its time relative to the end and the code of its check."""
     offset, end_at, xid = piece.get("offset_s"), attempt["end_at"], piece.get("xid")
     at = None if offset is None or pd.isna(end_at) else end_at + pd.Timedelta(seconds=offset)
     check = str(piece.get("check") or piece.get("kind"))
@@ -246,12 +245,10 @@ def relative(offset_s: float | None) -> str:
 
 
 def _text(value: object) -> str:
-    """What a record says, or that it does not."""
     return str(value) if _is_text(value) else numbers.UNKNOWN
 
 
 def _is_text(value: object) -> bool:
-    """Whether a record says something."""
     return isinstance(value, str) and bool(value)
 
 

@@ -203,7 +203,6 @@ def _evaluation_record(tested: TextEvaluation) -> dict[str, Any]:
 
 
 def _scores(evaluation: Evaluation) -> dict[str, Any]:
-    """The keys of the contract."""
     keys = ("accuracy", "macro_f1", "n", "per_class", "at_coverage")
     return {key: getattr(evaluation, key) for key in keys}
 
@@ -354,7 +353,6 @@ def _judged(
 
 
 def _notes(name: str, labelled: LabelledText) -> tuple[str, ...]:
-    """What was left out of a file."""
     counts = {
         "without a label": labelled.n_unlabelled,
         "whose fields do not fit the header": labelled.n_broken,
@@ -418,7 +416,6 @@ def of_log(name: str, root: Path) -> Answer:
 
 
 def _sentence(verdict: LogVerdict) -> str:
-    """What the log says, and how that is known."""
     if verdict.method == "none":
         return "The log does not say what failed"
     symptom = f", seen as {verdict.symptom}" if verdict.symptom else ""

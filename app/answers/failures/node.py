@@ -371,14 +371,12 @@ def facts(one: Node) -> Table:
 
 
 def _records(rows: pd.DataFrame, key: str, title: str, shown: tuple[Column, ...]) -> Table:
-    """Records of one kind."""
     return Table(key, title, shown, texts(rows, "text"), "No record of it in the period.")
 
 
 def _behind(
     ask: Ask, name: str, selection: Selection, kind: str, *, limit: int = EVERYTHING
 ) -> Table:
-    """The rows behind a number."""
     one = ask(node, name, selection)
     table = {
         "outages": lambda: _records(one.outages, "outages", "Out of service", OUTAGES),

@@ -146,7 +146,6 @@ def follows(found: Replay, phase: str) -> str:
 
 
 def _preemptions(found: Replay) -> str:
-    """How many jobs a requeue pushed aside."""
     if found.n_preempted:
         return f"{numbers.counted(found.n_preempted, 'job')} preempted by the requeue"
     if not found.recovery.n_jobs:

@@ -76,7 +76,6 @@ def table(annotations: Sequence[Annotation], target: str) -> Table:
 
 
 def _until(annotation: Annotation) -> str:
-    """How long it holds."""
     undone = annotation.undone_at is not None
     return f"undone by {text(annotation.undone_by)}" if undone else "until undone"
 
@@ -92,7 +91,6 @@ def who(row: Mapping[str, Any]) -> tuple[Number, ...]:
 
 
 def _after(term: Term, row: Mapping[str, Any], what: str, hours: str) -> Number:
-    """How long after the start, by whom and when."""
     by, took = text(row[f"{what}_by"]), row[hours]
     if by is None:
         return composed(term, numbers.UNKNOWN, NOBODY)

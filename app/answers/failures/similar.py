@@ -159,7 +159,6 @@ def record(alike_ones: Found) -> dict[str, Any]:
 
 
 def _traits(row: Any, signatures: dict[str, set[str]]) -> Traits:
-    """What an incident can share with another."""
     name = str(row["incident_id"])
     nodes = frozenset(row["nodes"]) if row["nodes_named"] else frozenset()
     seen = frozenset(signatures.get(name, ()))
@@ -167,7 +166,6 @@ def _traits(row: Any, signatures: dict[str, set[str]]) -> Traits:
 
 
 def _among(alike_ones: Found, one: Incident) -> str:
-    """The incidents that it was compared with."""
     others = numbers.counted(alike_ones.n_compared, "other incident")
     since = "" if alike_ones.since is None else f" since {numbers.day(alike_ones.since)}"
     return f"the {others} of cluster {one.row['cluster']}{since}"

@@ -68,7 +68,8 @@ def answer(
     else:
         blocks = (
             by_week(summary, selection, shown),
-            *causes(summary, selection, shown, cost=cost),
+            *ranking(summary, shown),
+            by_cause(summary, selection, cost),
             by_domain(summary),
             states_chart(summary),
             by_state(summary),
@@ -195,7 +196,6 @@ def unknown_cause(summary: FailureSummary, selection: Selection) -> Number:
 
 
 def _gpu_hours(summary: FailureSummary, selection: Selection) -> Number:
-    """Running time of failed attempts, beside that of all attempts, running ones included."""
     failed, held = summary.failed_gpu_hours, summary.held_gpu_hours
     share = failed / held if held and failed is not None else None
     return Number(
@@ -282,18 +282,7 @@ def _none_of(summary: FailureSummary, shown: Collection[str]) -> Missing:
     )
 
 
-def causes(
-    summary: FailureSummary,
-    selection: Selection,
-    shown: Collection[str],
-    *,
-    cost: GoodputLedger | None,
-) -> tuple[Block, ...]:
-    """The ranking of some domains, then the table of all causes."""
-    return (*ranking(summary, shown), by_cause(summary, selection, cost))
-
-
-def ranking(summary: FailureSummary, shown: Collection[str] = tuple(domains.TITLES)) -> list[Chart]:
+def ranking(summary: FailureSummary, shown: Collection[str] = tuple(domains.TITLES)) -> list[Block]:
     """The most frequent causes of some domains; none where nothing failed."""
     causes = summary.causes_of(shown)
     if not any(cause.n_attempts for cause in causes):
@@ -328,7 +317,6 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
 
 
 def _causes(causes: Sequence[CauseCount], cost: GoodputLedger | None = None) -> Rows:
-    """A row a cause."""
     lost = _lost(cost)
     described = (
         field("title", "Cause"),
@@ -410,7 +398,6 @@ def _states(summary: FailureSummary) -> Rows:
 
 
 def _lost(cost: GoodputLedger | None) -> dict[str, float | None]:
-    """GPU-hours that the ledger says failures of each cause lost."""
     losses = {} if cost is None else cost.failure_losses
     return {cause: hours.value for cause, hours in losses.items()}
 

@@ -112,7 +112,6 @@ def of_log(name: str, about: Options, driver: str | None) -> Answer:
 
 
 def _of_code(name: str, record: Record, missing: str) -> Answer:
-    """What the catalog says of a code, key by key, and how its words decode."""
     subcodes = record.get("subcodes", [])
     facts = [
         (key.replace("_", " ").capitalize(), _in_words(value))

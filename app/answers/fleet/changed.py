@@ -117,7 +117,6 @@ def preceding(selection: Selection) -> Selection | None:
 
 
 def _table(ask: Ask, now: Selection, before: Selection | None, before_is: str) -> Table:
-    """The numbers of both periods side by side."""
     columns = (
         Column("quantity", "What"),
         Column("now", "Now"),
@@ -129,7 +128,6 @@ def _table(ask: Ask, now: Selection, before: Selection | None, before_is: str) -
 
 
 def _rates(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple[str, ...]]:
-    """Failure rate, and MTTF of a job of the largest usual size of now."""
     size = ask(mttf.usual_size, now)
     report = ask(mttf.measured, now)
     was = None if before is None else ask(mttf.measured, before)
@@ -145,7 +143,6 @@ def _rates(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple
 
 
 def _losses(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple[str, ...]]:
-    """GPU-hours that failures lost, where the ledger is built."""
     hours = []
     for each in (now, before):
         cost = None if each is None else ask(ledger.if_built, each)
@@ -188,7 +185,6 @@ def _compared(
 
 
 def _written(kind: Kind, value: Estimate) -> str:
-    """Value, interval and n; the bound where only that is known."""
     text, interval = cells.estimate(kind, value)
     if interval == numbers.UNKNOWN or (value.value is not None and not value.has_width):
         return text
@@ -197,7 +193,6 @@ def _written(kind: Kind, value: Estimate) -> str:
 
 
 def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
-    """Which causes rose and fell beyond chance."""
     seen = ask(sight.sight, selection)
     if not ask(mttf.measured, selection).rate.exposure:
         yield "Causes are not compared: no job is known to have run."
@@ -227,7 +222,6 @@ def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
 
 
 def _resolved(found: Incidents, seen: Sight) -> str:
-    """How many incidents were resolved, and how many of those that began wait."""
     n = numbers.counted(found.resolved, "incident") if found.resolved else "No incident"
     said = f"{n} {'were' if found.resolved > 1 else 'was'} said to be resolved"
     if not found.began:
@@ -238,7 +232,6 @@ def _resolved(found: Incidents, seen: Sight) -> str:
 
 
 def _silent(found: Sequence[str], before_is: str, seen: Sight) -> str:
-    """Which sources fell silent."""
     if not found and seen.none and (seen.beyond or seen.jobs_unknown):
         return f"No source was heard: {sight.why(seen)}."
     if not found:

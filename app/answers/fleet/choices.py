@@ -112,7 +112,6 @@ def whole_weeks(store: Store, cluster: str | None) -> tuple[Period, ...]:
 
 
 def _ends(first: date, length: timedelta, timezone: str) -> tuple[datetime, datetime]:
-    """From midnight to midnight in a zone, in UTC."""
     zone = ZoneInfo(timezone)
     midnights = (datetime.combine(day, time(tzinfo=zone)) for day in (first, first + length))
     from_at, to_at = (midnight.astimezone(UTC) for midnight in midnights)

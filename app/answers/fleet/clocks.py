@@ -170,7 +170,6 @@ def table(ask: Ask, selection: Selection) -> Table:
 
 
 def _is_lived_in(zone: str | None) -> bool:
-    """Whether it is the zone of a place."""
     return zone is not None and not zone.startswith("Etc/")
 
 

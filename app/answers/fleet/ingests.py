@@ -280,6 +280,5 @@ def collected_notes(rows: pd.DataFrame, now: datetime) -> Iterator[str]:
 
 
 def _aged(rows: pd.DataFrame, now: datetime) -> pd.DataFrame:
-    """The rows with the hours from the end of what was collected to now."""
     age = now - rows["collected_until"]
     return rows.assign(age_hours=age.dt.total_seconds() / 3600.0)

@@ -80,7 +80,6 @@ def notes(found: Known) -> Iterator[str]:
 
 
 def _observed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
-    """Nodes that no inventory lists."""
     n = row["n_observed"]
     if not n:
         return
@@ -155,7 +154,6 @@ def _contradictions(found: Known, *, several: bool) -> Iterator[str]:
 
 
 def _unknown(value: object) -> bool:
-    """Whether a cell is empty."""
     return value is None or value != value
 
 

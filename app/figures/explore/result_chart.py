@@ -110,7 +110,6 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
 
 
 def _shown(frame: pd.DataFrame, chart: Chart) -> tuple[pd.DataFrame, str]:
-    """The rows that are drawn, and how many are not, in words."""
     known = frame[frame[chart.y].notna() & frame[chart.x].notna()]
     without = len(frame) - len(known)
     said = f"{numbers.counted(without, 'row')} without a value left out" if without else ""
@@ -142,7 +141,6 @@ def _series(frame: pd.DataFrame, chart: Chart) -> list[tuple[str, pd.DataFrame]]
 def _draw(
     drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, place: int, mode: Mode
 ) -> None:
-    """One series."""
     x, colour = rows[chart.x], COLOURS[mode][place]
     if _has_names(rows, chart):
         x = x.astype(str)
@@ -164,7 +162,6 @@ def _draw(
 
 
 def _has_times(frame: pd.DataFrame, chart: Chart) -> bool:
-    """Whether the values across are times."""
     return pd.api.types.is_datetime64_any_dtype(frame[chart.x])
 
 

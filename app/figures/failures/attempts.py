@@ -89,7 +89,6 @@ class _Row:
 
 
 def _add_bars(times: TimeChart, rows: list[_Row]) -> None:
-    """Waiting as an outline, running filled; on hover both the cluster's zone and UTC."""
     palette = times.palette
     outline = {"color": palette.background, "line": {"width": 1, "color": palette.muted}}
     filled = {"color": template.translucent(palette.series, 0.55), "line": {"width": 0}}
@@ -133,7 +132,6 @@ def _add_ends(times: TimeChart, rows: list[_Row], titles: Mapping[str, str]) -> 
 
 
 def _end(row: _Row, titles: Mapping[str, str]) -> str:
-    """State and cause."""
     state = row.attempt["state"] if isinstance(row.attempt["state"], str) else numbers.UNKNOWN
     if not row.ended:
         return f"{state}, no end recorded"

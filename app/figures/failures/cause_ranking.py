@@ -89,7 +89,6 @@ def _add_cause(
 
 
 def _says(cause: CauseCount, *, rates: bool) -> str:
-    """What a row says on hover."""
     rate = cause.rate_per_1000_node_days
     said = (
         f"<br>{numbers.number(rate.value)} per 1,000 node-days, {numbers.interval(rate)} "

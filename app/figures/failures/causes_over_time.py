@@ -83,7 +83,6 @@ def figure(
 
 
 def _height(week: WeekRate, *, rates: bool) -> float | None:
-    """What is drawn of a week: its rate, or its attempts where the exposure is unknown."""
     return week.rate_per_1000_node_days.value if rates else float(week.n_attempts)
 
 
@@ -149,7 +148,6 @@ def _add_names(
 
 
 def _top(total: Sequence[WeekRate], *, rates: bool) -> float:
-    """Upper end of what is drawn."""
     tops = [
         week.rate_per_1000_node_days.upper if rates and week.n_attempts else week.n_attempts
         for week in total
@@ -159,7 +157,6 @@ def _top(total: Sequence[WeekRate], *, rates: bool) -> float:
 
 
 def _says(week: WeekRate) -> str:
-    """What a week says on hover."""
     rate = week.rate_per_1000_node_days
     text = f"week of {numbers.day(week.week)}: {numbers.counted(week.n_attempts, 'failed attempt')}"
     if rate.value is None:

@@ -148,17 +148,14 @@ def _add_cost(times: TimeChart, cause: IncidentCause, place: int) -> None:
 
 
 def _hours(cause: IncidentCause) -> float:
-    """What a bar draws."""
     return cause.lost_gpu_hours if cause.ledger_gpu_hours is None else cause.ledger_gpu_hours
 
 
 def _unit(cause: IncidentCause) -> str:
-    """What it is called."""
     return "by the 30-minute rule" if cause.ledger_gpu_hours is None else "lost"
 
 
 def _axes(times: TimeChart, drawn: Sequence[IncidentCause]) -> None:
-    """Time at the left, GPU-hours at the right, causes for both."""
     longest = max(map(_hours, drawn), default=0.0)
     unit = _unit(drawn[0]) if drawn else "lost"
     times.figure.update_layout(

@@ -126,7 +126,6 @@ def _add_failures(times: TimeChart, attempts: pd.DataFrame, titles: Mapping[str,
 
 
 def _add_events(times: TimeChart, events: pd.DataFrame, severity: str) -> None:
-    """Health events of one severity."""
     says = [
         f"{row['what']}: {_cut(row['text'])}<br>{times.moment(row['start_at'])}"
         for row in events.to_dict("records")
@@ -170,7 +169,6 @@ def _add_bars(
     says: list[str],
     marker: Mapping[str, object],
 ) -> None:
-    """Bars on one row; what has no end is drawn to the last time."""
     if len(spells):
         spans = zip(spells["start_at"], spells["end_at"].fillna(end), strict=True)
         rows = [row] * len(spells)
@@ -178,12 +176,10 @@ def _add_bars(
 
 
 def _attempt(row: Mapping[Any, Any]) -> str:
-    """Which attempt, and how it ended."""
     return f"job {row['job_id']}, attempt {row['attempt']}: {row['state']}"
 
 
 def _when(row: Mapping[Any, Any], times: TimeChart) -> str:
-    """From when to when; open where no end is known."""
     end = row["end_at"]
     until = "no end recorded" if pd.isna(end) else f"to {times.moment(end)}"
     return f"{times.moment(row['start_at'])} {until}"

@@ -73,7 +73,6 @@ def figure(timeline: Timeline, *, timezone: str, mode: Mode = "light", note: str
 
 
 def _add_bars(times: TimeChart, marks: Sequence[Mark], timeline: Timeline, place: int) -> None:
-    """Runs and outages, cut at the ends of the axis."""
     if not marks:
         return
     palette = times.palette
@@ -140,7 +139,6 @@ def _add_lines(times: TimeChart, timeline: Timeline) -> None:
 
 
 def _says(mark: Mark, times: TimeChart) -> str:
-    """What a mark says on hover, in the cluster's zone and in UTC."""
     when = []
     for zone in times.zones:
         text = _moment(mark.start_at, zone)
@@ -156,6 +154,5 @@ def _says(mark: Mark, times: TimeChart) -> str:
 
 
 def _moment(at: pd.Timestamp, timezone: str) -> str:
-    """A time to the second."""
     shown = at.tz_convert(timezone)
     return f"{moments.second(shown)} {shown.tzname()}"

@@ -31,7 +31,8 @@ chosen = st.pills(
     help="\n\n".join(f"**{term.label}.** {term.definition}" for term in terms.DOMAINS),
 )
 shown = [domain for domain in domains.TITLES if domain in chosen]
-by_cause = summary.causes(counts, scope.selection, shown, cost=cost)
+table = summary.by_cause(counts, scope.selection, cost)
+by_cause = [*summary.ranking(counts, shown), table]
 page.blocks([kept(summary.by_week, counts, scope.selection, shown)], scope)
 if not counts.n_ended:
     page.blocks((*by_cause, summary.NO_JOBS), scope)

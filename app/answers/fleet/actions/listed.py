@@ -174,7 +174,6 @@ def listed(
 
 
 def _host(row: Action) -> tuple[str | None, str]:
-    """Cluster and name of the node that a row is about."""
     return row.named.get("cluster"), row.named["node"]
 
 
@@ -263,7 +262,6 @@ def brief(found: Listed, most: int, during: Period) -> Table:
 
 
 def _at_stake(action: Action) -> str:
-    """GPU-hours with their interval, and how they are counted."""
     stake = action.stake
     if stake is None:
         return shortened(action.stake_basis, LONGEST_WHY)

@@ -210,7 +210,6 @@ def _of_host(ask: Ask, one: HostFinding) -> Action:
 
 
 def _in_words(told: Told) -> str:
-    """What, how often and since when."""
     if told.n_times == 1:
         return f"{told.what} on {moments.minute(told.first_at)} UTC"
     since = f"{moments.minute(told.first_at)} to {moments.minute(told.last_at)} UTC"
@@ -218,7 +217,6 @@ def _in_words(told: Told) -> str:
 
 
 def _called(row: dict[object, object]) -> str:
-    """What an event is called: its code, else its check."""
     for code, name in (("xid", "XID"), ("sxid", "SXid")):
         if row[code] == row[code] and row[code] is not None:
             return f"{name} {int(str(row[code]).partition('.')[0])}"
@@ -415,7 +413,6 @@ def _not_collected(ask: Ask, whole: Selection, now: datetime) -> Iterator[Action
 
 
 def _source(parts: tuple[str, ...], *, what: str, why: str, hides: tuple[int, float]) -> Action:
-    """A row of no stake that anybody knows."""
     return Action("source", target("source", *parts), what, why, None, UNSEEN, "data",
                   hides=hides)  # fmt: skip
 
