@@ -331,12 +331,11 @@ def listed_incidents(named: pd.DataFrame, known: Collection[str]) -> Table:
 
 def in_period(named: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """Incidents that touch the period."""
-    kept = pd.Series(True, index=named.index)
     if selection.from_at is not None:
-        kept &= named["end_at"] >= pd.Timestamp(selection.from_at)
+        named = named[named["end_at"] >= pd.Timestamp(selection.from_at)]
     if selection.to_at is not None:
-        kept &= named["start_at"] < pd.Timestamp(selection.to_at)
-    return named[kept]
+        named = named[named["start_at"] < pd.Timestamp(selection.to_at)]
+    return named
 
 
 def outages(one: Node) -> Table:

@@ -56,17 +56,6 @@ DESCRIBED = (
 
 
 @dataclass(frozen=True)
-class Compared:
-    """The living incidents of a cluster."""
-
-    rows: pd.DataFrame
-    """Columns incident_id, start_at, cause, nodes (a list), nodes_named, summary, status, remedy,
-    note."""
-    signatures: pd.DataFrame
-    """Columns incident_id, kind, text: what was seen in each."""
-
-
-@dataclass(frozen=True)
 class Found:
     """The incidents that are like one."""
 
@@ -82,13 +71,14 @@ class Found:
     """How these ended."""
 
 
-def compared(store: Store, cluster: str) -> Compared:
-    """What an incident of a cluster is compared with."""
+def compared(store: Store, cluster: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What an incident of a cluster is compared with: the incidents that are left of it, and what
+    was seen in each (columns incident_id, kind, text)."""
     rows = incident_queries.incident_rows(store, Selection(cluster=cluster), limit=EVERYTHING)
     kept = ["cluster", "incident_id", "start_at", "cause", "nodes", "nodes_named", "summary",
             "status", "remedy", "note"]  # fmt: skip
     seen = incident_replay.signatures(store, rows["incident_id"].tolist())
-    return Compared(incidents.listed(rows)[kept], seen)
+    return incidents.listed(rows)[kept], seen
 
 
 def recoveries(
@@ -98,28 +88,27 @@ def recoveries(
     hit = incident_replay.hit_by(store, [name for name, _ in began])
     of_nodes = hit["kind"].eq("node_event")
     attempts = incident_replay.attempts(store, cluster, hit["key"][~of_nodes].tolist())
-    told, watched = {}, collected(store, cluster)
+    ends, watched = {}, collected(store, cluster)
     for name, began_at in began:
         own = hit["incident_id"].eq(name)
         ended = attempts[attempts["attempt_key"].isin(hit["key"][own & ~of_nodes])]
-        told[name] = recovery(pd.Timestamp(began_at), ended, hit[own & of_nodes], watched)
-    return told
+        ends[name] = recovery(pd.Timestamp(began_at), ended, hit[own & of_nodes], watched)
+    return ends
 
 
 def found(ask: Ask, one: Incident) -> Found:
     """The incidents of the same cluster that share a node, a signature or the cause."""
     name, cluster = str(one.row["incident_id"]), str(one.row["cluster"])
-    known = ask(compared, cluster)
-    seen = known.signatures
+    known, seen = ask(compared, cluster)
     signatures: dict[str, set[str]] = {}
     for key, kind, shown in zip(seen["incident_id"], seen["kind"], seen["text"], strict=True):
         signatures.setdefault(key, set()).add(alike.signature(kind, shown))
-    others = known.rows[known.rows["incident_id"].ne(name)]
+    others = known[known["incident_id"].ne(name)]
     rows = (_traits(row, signatures) for row in others.to_dict("records"))
     ranked = alike.similar(_traits(one.row, signatures), rows)
     first = tuple((each.incident_id, each.start_at) for each in ranked[:LISTED])
     since = None if others.empty else others["start_at"].min()
-    listed = others.set_index("incident_id").loc[[each for each, _ in first]]
+    listed = others.set_index("incident_id").loc[[incident_id for incident_id, _ in first]]
     return Found(ranked, len(others), since, listed, ask(recoveries, cluster, first))
 
 

@@ -157,6 +157,8 @@ def headlines(
     """
     failed, ended = summary.n_failed_attempts, summary.n_ended
     ratio = failed / ended if ended else None
+    lost, held = summary.failed_gpu_hours, summary.held_gpu_hours
+    share = lost / held if held and lost is not None else None
     logged = f"; {_logged(summary)} besides" if summary.n_logged else ""
     return (
         Number(
@@ -179,7 +181,14 @@ def headlines(
             opens=_behind(selection, rated=True),
         ),
         *ledger_numbers.lost_to_failures(cost, selection),
-        _gpu_hours(summary, selection),
+        Number(
+            terms.FAILED_GPU_HOURS,
+            numbers.number(lost),
+            f"{numbers.percent(share)} of what all jobs held, running ones too",
+            exact=lost,
+            unit="GPU-hours",
+            opens=_behind(selection),
+        ),
     )
 
 
@@ -192,19 +201,6 @@ def unknown_cause(summary: FailureSummary, selection: Selection) -> Number:
         summary.unknown_ratio,
         more=f"; {summary.n_unknown:,}, {unexplained} of them unexplained",
         opens=_behind(selection, domain="unknown"),
-    )
-
-
-def _gpu_hours(summary: FailureSummary, selection: Selection) -> Number:
-    failed, held = summary.failed_gpu_hours, summary.held_gpu_hours
-    share = failed / held if held and failed is not None else None
-    return Number(
-        terms.FAILED_GPU_HOURS,
-        numbers.number(failed),
-        f"{numbers.percent(share)} of what all jobs held, running ones too",
-        exact=failed,
-        unit="GPU-hours",
-        opens=_behind(selection),
     )
 
 
@@ -410,10 +406,7 @@ def _by_cost(summary: FailureSummary, cost: GoodputLedger | None) -> list[CauseC
 
 def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any]:
     """The JSON of the command; where no failure could be seen, none is unknown and not 0."""
-
-    def known(n: int) -> int | None:
-        return None if summary.blind and not summary.counted.n and not n else n
-
+    unseen = summary.blind and not summary.counted.n
     lost = _lost(cost)
     return {
         "ended": summary.n_ended,
@@ -433,7 +426,7 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
         ],
         "by_domain": [
             replace(one, share=NOBODY_KNOWS, rate_per_1000_node_days=NOBODY_KNOWS)
-            if known(one.n_attempts) is None
+            if unseen and not one.n_attempts
             else one
             for one in summary.by_domain
         ],

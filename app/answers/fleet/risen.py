@@ -82,13 +82,11 @@ class Compared:
     @property
     def left_out(self) -> tuple[str, ...]:
         """Which causes are not compared, as a sentence; none where all are."""
-        if not self.not_alike:
-            return ()
         text = (
             f"Causes that only {' and '.join(self.not_alike)} show are left out: before, these "
             "cover less than half as large a share of the days."
         )
-        return (text,)
+        return (text,) if self.not_alike else ()
 
 
 NOTHING = Compared((), None, None, None, halves=False)

@@ -34,6 +34,7 @@ from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.estimate import Estimate
     from analytics.reliability.sight import Sight
     from app.answers.described import Surface
     from app.ask import Ask
@@ -56,8 +57,13 @@ DESCRIBED = (
         none="not known",
     ),
     field("stake_gpu_hours", of="action.stake", on=JSON),
-    field("stake_lower", "At least", "number", on=TABULAR, unit="GPU-h", none=""),
-    field("stake_upper", "At most", "number", on=TABULAR, unit="GPU-h", none=""),
+    *(
+        field(f"stake_{end}", title, "number", of, on=TABULAR, unit="GPU-h", none="")
+        for end, title, of in (
+            ("lower", "At least", lambda row: _range(row["action"]).lower),
+            ("upper", "At most", lambda row: _range(row["action"]).upper),
+        )
+    ),
     field("stake_basis", "Counted", of="action.stake_basis"),
     field("state", "State", none="to do", on=TABULAR),
     field("state", of=lambda row: row["state"] or "due", on=JSON),
@@ -213,26 +219,16 @@ def table(found: Listed) -> Table:
 
 
 def rows(found: Listed) -> Rows:
-    """What to do, and who put it off; a stake that records fix has no bounds."""
-    actions: list[tuple[Action, str | None]] = [(action, None) for action in found.due]
-    actions += [(row.action, row.in_words) for row in found.put_off]
-    nothing = unknown(CONF_LEVEL, 0)
-    stakes = [
-        action.stake if action.stake is not None and action.stake.has_width else nothing
-        for action, _ in actions
-    ]
-    return Rows(
-        DESCRIBED,
-        [
-            {
-                "action": action,
-                "state": state,
-                "stake_lower": stake.lower,
-                "stake_upper": stake.upper,
-            }
-            for (action, state), stake in zip(actions, stakes, strict=True)
-        ],
-    )
+    """What to do, and who put it off."""
+    due = [{"action": action, "state": None} for action in found.due]
+    put_off = [{"action": row.action, "state": row.in_words} for row in found.put_off]
+    return Rows(DESCRIBED, [*due, *put_off])
+
+
+def _range(action: Action) -> Estimate:
+    """The bounds of a stake; none where records fix it."""
+    stake = action.stake
+    return stake if stake is not None and stake.has_width else unknown(CONF_LEVEL, 0)
 
 
 def brief(found: Listed, most: int, during: Period) -> Table:

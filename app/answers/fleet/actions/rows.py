@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from analytics.estimate import CONF_LEVEL, Estimate
@@ -182,31 +183,29 @@ def needing(store: Store, selection: Selection) -> tuple[HostFinding, ...]:
 
 
 def of_hosts(ask: Ask, selection: Selection, told: Collection[Host] = ()) -> Iterator[Action]:
-    """Hosts that need somebody, but those that another row tells."""
-    for each in ask(needing, selection):
-        if (each.cluster, each.node) not in told:
-            yield _of_host(ask, each)
+    """Hosts that need somebody, but those that another row tells.
 
-
-def _of_host(ask: Ask, one: HostFinding) -> Action:
-    """A host: nobody can say how many GPU-hours hang on it."""
-    first = one.told[0]
-    more = len(one.told) - KINDS
-    kinds = [_in_words(each) for each in one.told[:KINDS]]
-    kinds += [f"{numbers.counted(more, 'other kind')} of events"] if more > 0 else []
-    whose = "" if one.cluster is not None else "; cluster unknown"
-    risk = AT_RISK.get(first.cause or "", SERVED)
-    return Action(
-        "host",
-        target("host", one.cluster or "", one.node),
-        what=f"Look after host {one.node}: {first.what}",
-        why=f"{'; '.join(kinds)}; at risk: {risk}{whose}; {no_job_known(ask, one.cluster)}",
-        stake=None,
-        stake_basis=NO_JOB_THERE,
-        page="node",
-        named={"node": one.node} | ({} if one.cluster is None else {"cluster": one.cluster}),
-        hides=(3 if first.grave else 1, float(one.n_times)),
-    )
+    Nobody can say how many GPU-hours hang on one.
+    """
+    for host in ask(needing, selection):
+        if (host.cluster, host.node) in told:
+            continue
+        first, more = host.told[0], len(host.told) - KINDS
+        kinds = [_in_words(event) for event in host.told[:KINDS]]
+        kinds += [f"{numbers.counted(more, 'other kind')} of events"] if more > 0 else []
+        whose = "" if host.cluster is not None else "; cluster unknown"
+        risk = AT_RISK.get(first.cause or "", SERVED)
+        yield Action(
+            "host",
+            target("host", host.cluster or "", host.node),
+            what=f"Look after host {host.node}: {first.what}",
+            why=f"{'; '.join(kinds)}; at risk: {risk}{whose}; {no_job_known(ask, host.cluster)}",
+            stake=None,
+            stake_basis=NO_JOB_THERE,
+            page="node",
+            named={"node": host.node} | ({} if host.cluster is None else {"cluster": host.cluster}),
+            hides=(3 if first.grave else 1, float(host.n_times)),
+        )
 
 
 def _in_words(told: Told) -> str:
@@ -224,18 +223,25 @@ def _called(row: dict[object, object]) -> str:
 
 
 def of_incidents(
-    ask: Ask, selection: Selection, *, told: Collection[tuple[str | None, str]] = ()
+    ask: Ask, selection: Selection, *, told: Collection[Host] = ()
 ) -> Iterator[Action]:
     """Incidents that nobody has resolved: of very many the largest and the latest.
 
     One that hit no job is left out where the hosts that it names have rows of their own (`told`).
     """
-    each = [
-        ask(incidents.rows, selection, incidents.Kind(), first=first, limit=FEW)
-        for first in ("largest", "latest")
+    rows = pd.concat(
+        [
+            ask(incidents.rows, selection, incidents.Kind(), first=first, limit=FEW)
+            for first in ("largest", "latest")
+        ]
+    ).drop_duplicates("incident_id")
+    elsewhere = [
+        row["n_jobs"] == 0
+        and bool(row["nodes"])
+        and all((row["cluster"], node) in told for node in row["nodes"])
+        for row in rows.to_dict("records")
     ]
-    rows = pd.concat(each).drop_duplicates("incident_id")
-    rows = rows[(rows["status"] != "resolved") & ~_told(rows, told)]
+    rows = rows[rows["status"].ne("resolved") & ~np.array(elsewhere, dtype=bool)]
     quiet = ask(incident_queries.quiet, rows["incident_id"].tolist())
     over = quiet[(quiet["quiet_days"] >= QUIET_DAYS) & (quiet["n_out"] == 0)]
     gone = set(over["incident_id"])
@@ -250,15 +256,6 @@ def of_incidents(
         )
 
 
-def _told(rows: pd.DataFrame, told: Collection[tuple[str | None, str]]) -> pd.Series:
-    """Which incidents hit no job, and name only hosts of other rows."""
-    hosts = [
-        bool(nodes) and all((cluster, node) in told for node in nodes)
-        for cluster, nodes in zip(rows["cluster"], rows["nodes"], strict=True)
-    ]
-    return rows["n_jobs"].eq(0) & pd.Series(hosts, index=rows.index, dtype=bool)
-
-
 def _of_incident(row: Mapping[Any, Any], *, over: str | None, jobs_known: bool) -> Action:
     """An incident: what it lost is at stake until it is over, then nothing; `over` says why.
 
@@ -270,11 +267,8 @@ def _of_incident(row: Mapping[Any, Any], *, over: str | None, jobs_known: bool) 
     why = f"{hit}, from {moments.minute(row['start_at'])} UTC"
     lost = None if pd.isna(hours) or unseen else float(hours)
     stake = None if lost is None else recorded(lost, n_jobs)
-    basis = sight.NO_JOBS if unseen else BY_RULE
-    if over is not None and unseen:
-        basis = over
-    elif over is not None:
-        stake, basis = recorded(0.0, n_jobs), over
+    if over is not None and not unseen:
+        stake = recorded(0.0, n_jobs)
         why += f"; over, {numbers.number(lost)} GPU-hours were lost"
     return Action(
         "incident",
@@ -282,22 +276,23 @@ def _of_incident(row: Mapping[Any, Any], *, over: str | None, jobs_known: bool) 
         what=str(row["summary"]).partition(";")[0],
         why=f"{why}; {row['status']}",
         stake=stake,
-        stake_basis=basis,
+        stake_basis=over or (sight.NO_JOBS if unseen else BY_RULE),
         page="incident",
         named={"incident": str(row["incident_id"])},
         is_over=over is not None,
-        hides=(0, lost or 0.0) if over is not None else (0, 0.0),
+        hides=(0, 0.0 if over is None else lost or 0.0),
     )
 
 
 def found_mass_failures(store: Store, selection: Selection) -> pd.DataFrame:
-    """Mass failures that nobody explained: who, where or what under its own name, and a key."""
-    found = mass_failures(occurrences.unexplained_failures(store, selection))
+    """Mass failures that nobody explained: who, where or what in a column of its own name, which
+    reports can redact, and a key."""
+    failures = mass_failures(occurrences.unexplained_failures(store, selection))
     rows = [
-        asdict(each)
-        | {"key": each.key}
-        | {by: each.name if by == each.by else None for by in BY if by != "cause"}
-        for each in found
+        asdict(mass)
+        | {"key": mass.key}
+        | {by: mass.name if by == mass.by else None for by in BY if by != "cause"}
+        for mass in failures
     ]
     names = ("cluster", "by", *BY, "first_at", "last_at", "failures", "of_failures", "of_cause",
              "rule_gpu_hours", "key")  # fmt: skip
