@@ -50,5 +50,4 @@ def no_state_sentences(clusters: Sequence[str], *, several: bool) -> tuple[str, 
         return ()
     of = f" of {', '.join(clusters)}" if several else ""
     said = f"No record says when nodes{of} were out of service"
-    remedy = "`faultline ingest sacctmgr-events` reads it"
-    return (f"{said}: such time is not told from idle time. {remedy}.",)
+    return (f"{said}: such time is not told from idle time. Node events say it.",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from data.ingest import IngestResult, Options, ingest
 from data.ingest.readers import known_readers
 from data.publish import writer
 from data.site import load_site
+from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,6 +104,8 @@ def ingest_files(
         results[-1] = replace(
             results[-1], notices=(*results[-1].notices, *_told_of_names(building.new_names))
         )
+    if any("straggler_traces" in result.tables for result in results):
+        results[-1] = replace(results[-1], notices=(*results[-1].notices, *_unanalysed(root)))
     action = "ingest" if called is None else "upload"
     return [_audited(root, action, result, author) for result in results], errors
 
@@ -111,6 +115,16 @@ def _audited(root: Path, action: str, result: IngestResult, author: str | None) 
     detail = {"ingest_id": result.ingest_id, "source": result.source, "path": result.path}
     missed = noted(root, action, detail, person=author)
     return result if missed is None else replace(result, notices=(*result.notices, missed))
+
+
+def _unanalysed(root: Path) -> list[str]:
+    """Sentences about traces of which no slowdown is known."""
+    from data.queries.stragglers import unanalysed
+
+    with closing(Store.open(root)) as store:
+        return [
+            f"{name} is stored, but cannot be analysed: {why}" for name, why in unanalysed(store)
+        ]
 
 
 def _told_of_names(found: Sequence[tuple[str, str, str, str]]) -> tuple[str, ...]:

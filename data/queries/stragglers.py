@@ -77,7 +77,7 @@ def trace(store: Store, trace_id: str) -> dict[str, Any]:
     Raises
     ------
     DataError
-        Where the store has no such trace.
+        Where the store has no such trace, or it could not be analysed.
     """
     rows = store.rows(
         f"SELECT {_COLUMNS}, results FROM straggler_traces WHERE trace_id = $trace",
@@ -90,7 +90,18 @@ def trace(store: Store, trace_id: str) -> dict[str, Any]:
         )
     names = [name.strip() for name in f"{_COLUMNS}, results".split(",")]
     row = dict(zip(names, rows[0], strict=True))
-    return row | {"results": json.loads(row["results"])}
+    results = json.loads(row["results"] or '{"error": "its file is gone"}')
+    if "error" in results:
+        raise DataError(f"the trace {row['name']} could not be analysed: {results['error']}")
+    return row | {"results": results}
+
+
+def unanalysed(store: Store) -> list[tuple[str, str]]:
+    """Name of each trace that could not be analysed, and why."""
+    return store.rows(
+        """SELECT name, json_extract_string(results, '$.error') AS error FROM straggler_traces
+           WHERE error IS NOT NULL ORDER BY name"""
+    )
 
 
 def file_of(store: Store, path: str) -> Path:

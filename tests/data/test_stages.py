@@ -323,3 +323,19 @@ def test_publishes_bit_by_bit_give_the_store_of_one_from_scratch(tmp_path: Path,
     publishes(tmp_path / "many", [together(pieces[n : n + at_once])
                                   for n in range(0, len(pieces), at_once)])  # fmt: skip
     assert content(tmp_path / "many") == content(tmp_path / "one")
+
+
+OF_THE_PUBLISH = ("node_written", "cluster_from")
+"""Set while records are merged: a node's name as it was written, and who knows whose it is."""
+
+
+def test_every_derived_column_is_written_by_a_stage() -> None:
+    written = {name for stage in stages.stages() for name in stage.writes}
+    derived = {
+        f"{table.name}.{column}"
+        for table in tables().values()
+        if table.name not in written
+        for column, facts in table.columns.items()
+        if facts.derived and column not in OF_THE_PUBLISH
+    }
+    assert derived <= written, derived - written

@@ -144,7 +144,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
                 found[[column.key for column in TRACES]],
             ),
         ),
-        notes=tuple(_notes(fleet)),
+        notes=tuple(_notes(fleet, int(found["slowdown"].isna().sum()))),
     )
 
 
@@ -187,9 +187,11 @@ def _by_cause(fleet: StragglerFleet) -> Table:
     return Table("straggler_causes_of_fleet", title, CAUSES, rows, empty)
 
 
-def _notes(fleet: StragglerFleet) -> Iterator[str]:
+def _notes(fleet: StragglerFleet, n_unanalysed: int) -> Iterator[str]:
     """What the shares leave out and take for granted."""
     yield f"Published: {SOURCE}. Traces here are those that somebody took: no sample of all."
+    if n_unanalysed:
+        yield f"{numbers.counted(n_unanalysed, 'trace')} could not be analysed: S is not known."
     if fleet.n_inaccurate:
         left_out = numbers.counted(fleet.n_inaccurate, "trace")
         yield f"{left_out} left out: the simulation is more than 5 % off."

@@ -19,6 +19,7 @@ READS = (
     *("node_events", "node_inventory", "jobs.attempt", "ingests"),
     *("failures", "incidents", "incident_members", "training_metrics"),
     *("training_metrics.attempt_key", "training_metrics.run_id", "straggler_traces"),
+    *("straggler_traces.wasted_ratio", "straggler_traces.n_steps"),
     *("straggler_traces.cluster", "straggler_traces.run_id"),
 )
 WRITES = ("gpu_time", "unrecorded_time", "job_runs")

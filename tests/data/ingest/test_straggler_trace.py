@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.training.stragglers import analysis
 from app.actions import ingest_files
+from app.actions.ledger import build_ledger
+from app.answers.training import analysed
+from app.answers.training import trace as shown
+from data import stages
 from data.errors import DataError
 from data.ingest import Options
 from data.ingest.readers.training import straggler_trace
@@ -21,6 +28,9 @@ from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from analytics.training.stragglers.slowdown import Slowdowns
+    from analytics.training.stragglers.what_if import WhatIf
 
 SHAPE = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2, 5), tp=4)
 META = """trial_name: slow one
@@ -220,3 +230,47 @@ def test_csv_is_recognised_by_its_columns(root: Path, tmp_path: Path) -> None:
     pyarrow.csv.write_csv(operations(), path)
     assert ingest(root, path, source="auto")[0].source == "straggler-trace"
     assert not straggler_trace.sniff("step,loss,stage\n1,2,3\n")
+
+
+def test_a_better_analysis_reaches_traces_that_were_read_before(
+    root: Path, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = tmp_path / "sacct.txt"
+    jobs.write_text(JOBS, encoding="utf-8")
+    dated = tmp_path / "dated.parquet"
+    pq.write_table(operations(slow=3, since_s=TRACED_S), dated)
+    ingest(root, dated, job_id="77")
+    ((before,),) = rows(root, "SELECT slowdown FROM straggler_traces")
+    twice = analysis.slowdowns
+
+    def other(model: WhatIf) -> Slowdowns:
+        slow = twice(model)
+        return replace(slow, slowdown=2.0 * slow.slowdown)
+
+    monkeypatch.setattr(analysis, "slowdowns", other)
+    hashed = stages.code_hash
+    monkeypatch.setattr(stages, "code_hash", lambda name: f"{hashed(name)} of another version")
+    ingest(root, jobs, source="sacct")
+    (row,) = rows(root, "SELECT slowdown, wasted_ratio, trace_id FROM straggler_traces")
+    assert row[0] == pytest.approx(2 * before)
+    with closing(Store.open(root)) as store:
+        assert shown.measured(store, row[2]).analysis.slowdowns.slowdown == row[0]  # the page
+        (listed,) = analysed.stored(store)  # the command
+        assert listed.record["S"] == row[0]
+    build_ledger(root)
+    ((lost,),) = rows(root, "SELECT sum(gpu_seconds) FILTER (bucket = 'straggler') FROM gpu_time")
+    assert lost == pytest.approx(row[1] * 16 * 86_400, rel=0.1)  # of a day on 16 GPUs
+
+
+def test_a_trace_whose_file_is_gone_keeps_what_was_found(
+    root: Path, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(root, trace)
+    before = rows(root, "SELECT slowdown, results FROM straggler_traces")
+    (root / "metrics" / files(root)[0]).unlink()
+    hashed = stages.code_hash
+    monkeypatch.setattr(stages, "code_hash", lambda name: f"{hashed(name)} of another version")
+    jobs = tmp_path / "sacct.txt"
+    jobs.write_text(JOBS, encoding="utf-8")
+    ingest(root, jobs, source="sacct")
+    assert rows(root, "SELECT slowdown, results FROM straggler_traces") == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics.errors import AnalysisError
-from analytics.training.stragglers.operations import COMPUTES, OPTYPES, among
-from analytics.training.stragglers.trace import check
+from analytics.training.stragglers.operations import COMPUTES, among
+from analytics.training.stragglers.trace import Trace
 from data.errors import SourceError
 from data.ingest.formats.header import header_of
 from data.ingest.reader import Batch, Options, Reader, Source
@@ -27,6 +26,7 @@ from data.ingest.readers.training.straggler_rows import (
     read_rows,
 )
 from data.metrics_files import TRACES
+from data.trace_files import write_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,17 +52,17 @@ def read(
     options: Options,
     connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
 ) -> Batch:
-    """The trace with its results as a row of `straggler_traces`, its operations as a file.
+    """The trace as a row of `straggler_traces`, its operations as a file; a stage analyses it.
 
     Raises
     ------
     SourceError
-        Where the trace or the meta file is broken, they disagree, or the trace cannot be analysed.
+        Where the trace or the meta file is broken, or they disagree.
     """
     rows = read_rows(source.path, source.name, options.delimiter, options.limits)
     try:
-        check(rows)
         meta = trace_meta(rows, source.name, options.meta)
+        Trace.of_columns(rows)  # refuses one that lacks a worker, or has no whole step
         name = meta.trial_name or Path(source.name).stem
         return trace_batch(rows, meta, name=name, options=options)
     except AnalysisError as error:
@@ -102,13 +102,7 @@ def trace_meta(rows: TraceRows, name: str, meta_path: str | None) -> TraceMeta:
 
 
 def trace_batch(rows: TraceRows, meta: TraceMeta, *, name: str, options: Options) -> Batch:
-    """A trace as the store takes it in, with its results.
-
-    Raises
-    ------
-    AnalysisError
-        Where it cannot be analysed.
-    """
+    """A trace as the store takes it in."""
     columns = _in_order(rows)
     trace_id = _trace_id(columns)
     path = f"{TRACES}/{trace_id}.parquet"
@@ -127,7 +121,6 @@ def trace_batch(rows: TraceRows, meta: TraceMeta, *, name: str, options: Options
         "pp": meta.pp_size,
         "vpp": meta.vpp_size,
         "tp": meta.tp_size,
-        **_results(rows, meta.dsp_size or 1),
     }
     return Batch(
         tables={"straggler_traces": _one_row(row)},
@@ -137,33 +130,6 @@ def trace_batch(rows: TraceRows, meta: TraceMeta, *, name: str, options: Options
         last_at=traced_at,
         clusters=() if options.cluster is None else (options.cluster,),
     )
-
-
-def _results(rows: TraceRows, dsp_size: int) -> dict[str, object]:
-    """What the what-if says of a trace, as columns of its row."""
-    from analytics.training.stragglers.analysis import analyse_trace, analysis_record
-    from analytics.training.stragglers.what_if import WhatIf
-
-    analysis = analyse_trace(WhatIf.of_rows(rows, dsp_size=dsp_size))
-    return {
-        "n_steps": len(analysis.slowdowns.steps),
-        "n_dropped_steps": len(analysis.slowdowns.dropped_steps),
-        "slowdown": analysis.slowdowns.slowdown,
-        "wasted_ratio": analysis.slowdowns.wasted_ratio,
-        "cause": None if analysis.strongest is None else analysis.strongest.cause,
-        "results": json.dumps(analysis_record(analysis)),
-    }
-
-
-def write_trace(path: Path, columns: Mapping[str, Array]) -> None:
-    """Writes the columns of a trace as Parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = pa.array(OPTYPES, pa.string())
-    arrays = {name: pa.array(values) for name, values in columns.items()}
-    arrays["optype"] = pa.DictionaryArray.from_arrays(pa.array(columns["optype"]), names)
-    pq.write_table(pa.table(arrays), path, compression="zstd")
 
 
 def _one_row(row: Mapping[str, object]) -> pa.Table:
