@@ -42,9 +42,9 @@ def escaped(text: str) -> str:
 def without_links(line: str, write: Callable[[str], str]) -> str:
     """A line whose addresses are code; the rest of it is written by a function."""
     parts, begun = [], 0
-    for found in _ADDRESS.finditer(line):
-        parts += [write(line[begun : found.start()]), code(found[0])]
-        begun = found.end()
+    for address in _ADDRESS.finditer(line):
+        parts += [write(line[begun : address.start()]), code(address[0])]
+        begun = address.end()
     return "".join([*parts, write(line[begun:])])
 
 
@@ -53,9 +53,9 @@ def _written(part: str) -> str:
     return without_links(part, lambda rest: _SPECIAL.sub(_quoted, rest))
 
 
-def _quoted(found: re.Match[str]) -> str:
+def _quoted(match: re.Match[str]) -> str:
     """A mark with a backslash before it; behind the digits of what would be a list."""
-    mark = found[0]
+    mark = match[0]
     return f"{mark}\\" if mark[0].isdigit() else f"\\{mark}"
 
 

@@ -119,7 +119,7 @@ def file_stem(what: str, during: Period, clusters: Sequence[str], *, synthetic: 
     """
     cluster = clusters if len(clusters) < 2 else [ALL_CLUSTERS]
     marked = ["synthetic"] if synthetic else []
-    named = [_in_a_file(each) for each in cluster]
+    named = [_in_a_file(name) for name in cluster]
     return "-".join(["faultline", *named, *marked, during.file_part, _in_a_file(what)])
 
 

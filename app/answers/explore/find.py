@@ -71,17 +71,17 @@ def answer(ask: Ask, text: str, saved: Iterable[SavedQuery] = ()) -> Answer:
     """What a text names, by kind, the kind with the best hit first; what it says as a log."""
     wanted = text.strip()
     tables = [table for _, table in sorted(_hits(ask, wanted, saved), key=lambda hit: hit[0])]
-    found = [table for table in tables if len(table)]
-    several = [table.title[:1].lower() + table.title[1:] for table in found]
+    hits = [table for table in tables if len(table)]
+    several = [table.title[:1].lower() + table.title[1:] for table in hits]
     counts = [
         numbers.counted(
             len(table), "saved query" if table.key == "queries" else name.removesuffix("s"), name
         )
-        for table, name in zip(found, several, strict=True)
+        for table, name in zip(hits, several, strict=True)
     ]
     return Answer(
-        f"Found {', '.join(counts)}." if found else NOTHING,
-        blocks=tuple(found),
+        f"Found {', '.join(counts)}." if hits else NOTHING,
+        blocks=tuple(hits),
         record={
             table.key: [
                 dict(zip((column.key for column in table.columns), row, strict=True))
@@ -90,7 +90,7 @@ def answer(ask: Ask, text: str, saved: Iterable[SavedQuery] = ()) -> Answer:
             for table in tables
         },
         sheet=sheet_of(
-            [{"kind": table.key, "name": row[0]} for table in found for row in table.values],
+            [{"kind": table.key, "name": row[0]} for table in hits for row in table.values],
             ("kind", "name"),
         ),
     )

@@ -68,7 +68,7 @@ def found(root: Path, word: str = "") -> Found:
     return Found(word.strip(), matching(everything, word), len(everything))
 
 
-def answer(found: Found) -> Answer:
+def answer(shown: Found) -> Answer:
     """What a command prints of them; what an entry lacks is null."""
     described = (
         "key",
@@ -80,8 +80,8 @@ def answer(found: Found) -> Answer:
         field("pages", of=lambda entry: list(entry.term.pages), on=JSON),
         field("pages", of=lambda entry: " ".join(entry.term.pages), on=CSV),
     )
-    rows = Rows(described, found.entries)
-    return Answer(sentence(found), record={"terms": rows.records()}, sheet=rows.sheet())
+    rows = Rows(described, shown.entries)
+    return Answer(sentence(shown), record={"terms": rows.records()}, sheet=rows.sheet())
 
 
 def _of_term(name: str, entry: Entry) -> str | None:
@@ -91,8 +91,8 @@ def _of_term(name: str, entry: Entry) -> str | None:
 def matching(among: Iterable[Entry], word: str) -> tuple[Entry, ...]:
     """Entries that hold every word of a text, those that are called so first."""
     wanted = word.casefold().split()
-    placed = [(place, each) for each in among if (place := _place(each, wanted)) is not None]
-    return tuple(each for _, each in sorted(placed, key=lambda hit: hit[0]))
+    placed = [(place, entry) for entry in among if (place := _place(entry, wanted)) is not None]
+    return tuple(entry for _, entry in sorted(placed, key=lambda hit: hit[0]))
 
 
 def _place(entry: Entry, words: list[str]) -> int | None:
@@ -110,7 +110,7 @@ def _place(entry: Entry, words: list[str]) -> int | None:
 def entries() -> tuple[Entry, ...]:
     """The entries of the dashboard itself, page by page."""
     order = [*PAGES.values(), COMMANDS]
-    return tuple(sorted(_own(), key=lambda each: order.index(each.group)))
+    return tuple(sorted(_own(), key=lambda entry: order.index(entry.group)))
 
 
 def _own() -> Iterator[Entry]:
@@ -136,23 +136,23 @@ def causes(root: Path) -> tuple[Entry, ...]:
     """The causes that the site tells apart: whose fault, and who does what."""
     known = load_site(root).causes.causes.values()
     return tuple(
-        Entry(f"cause_{each.name}", CAUSES, Term(
-            each.title,
-            f"Cause `{each.name}`: {domains.title(each.domain)}. {each.action} "
-            f"Who acts: {each.owner}."
+        Entry(f"cause_{cause.name}", CAUSES, Term(
+            cause.title,
+            f"Cause `{cause.name}`: {domains.title(cause.domain)}. {cause.action} "
+            f"Who acts: {cause.owner}."
         ))
-        for each in known
+        for cause in known
     )  # fmt: skip
 
 
-def sentence(found: Found) -> str:
+def sentence(shown: Found) -> str:
     """How many there are, or which one it is."""
-    n = len(found.entries)
-    if not found.word:
-        groups = len({each.group for each in found.entries})
+    n = len(shown.entries)
+    if not shown.word:
+        groups = len({entry.group for entry in shown.entries})
         return f"{numbers.counted(n, 'term')}, in {groups} groups"
     if n == 1:
-        return found.entries[0].term.label
+        return shown.entries[0].term.label
     if not n:
-        return f"None of {found.n:,} terms holds {found.word!r}"
-    return f"{n:,} of {found.n:,} terms hold {found.word!r}"
+        return f"None of {shown.n:,} terms holds {shown.word!r}"
+    return f"{n:,} of {shown.n:,} terms hold {shown.word!r}"

@@ -32,12 +32,12 @@ def record(counted: CountedFailures, *, blind: bool = False) -> dict[str, int | 
 
 def in_words(counted: CountedFailures) -> str:
     """The parts that sum to all failures, then those of them with a lost node or from a log."""
-    told = [parts(counted)]
+    texts = [parts(counted)]
     if counted.lost_node:
-        told.append(f"a node was lost in {numbers.count(counted.lost_node)} of them")
+        texts.append(f"a node was lost in {numbers.count(counted.lost_node)} of them")
     if counted.logged:
-        told.append(f"{numbers.count(counted.logged)} of them as a failure log states")
-    return "; ".join(told)
+        texts.append(f"{numbers.count(counted.logged)} of them as a failure log states")
+    return "; ".join(texts)
 
 
 def parts(counted: CountedFailures) -> str:

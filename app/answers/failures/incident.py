@@ -179,16 +179,16 @@ def basis(one: Incident, timezone: str) -> str:
 def facts(one: Incident) -> tuple[Number, ...]:
     """Cause, domain, status, and the crash loop where it is one."""
     row = one.row
-    told = (
+    shown = (
         Number(of_failures.CAUSE, one.cause.title),
         Number(of_failures.DOMAIN, domains.title(str(row["domain"]))),
         Number(of_failures.STATUS, str(row["status"])),
     )
     if not row["loop_failures"]:
-        return told
+        return shown
     requeues = numbers.counted(int(row["loop_requeues"]), "requeue")
     loop = composed(terms.CRASH_LOOPS, f"{row['loop_failures']:,} failures in a row", requeues)
-    return (*told, loop)
+    return (*shown, loop)
 
 
 def blast_radius(one: Incident) -> tuple[Number, ...]:
@@ -237,7 +237,7 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
 def cost(one: Incident) -> tuple[str, ...]:
     """What it hit and lost, in words."""
     shown = blast_radius(one)[:3]
-    return tuple(f"{each.term.label}: {each.value} ({each.basis})." for each in shown)
+    return tuple(f"{number.term.label}: {number.value} ({number.basis})." for number in shown)
 
 
 def timeline(one: Incident) -> Chart:
@@ -282,12 +282,12 @@ def alternatives(verdicts: Sequence[Mapping[Any, Any]], titles: Mapping[str, str
         tuple(
             (
                 row["job_id"],
-                titles.get(each["cause"], each["cause"]),
-                each.get("reason") or "less evidence",
-                each.get("confidence"),
+                titles.get(other["cause"], other["cause"]),
+                other.get("reason") or "less evidence",
+                other.get("confidence"),
             )
             for row in verdicts
-            for each in row["alternatives"]
+            for other in row["alternatives"]
         ),
         "No other cause was considered.",
     )

@@ -485,7 +485,7 @@ def _none(ask: Ask, selection: Selection, kind: Kind) -> Missing:
             f"No incident of this kind ({kind.words}).",
             "There are others in this selection: choose all above.",
         )
-    held = [each for of in ask(sight.sight, selection).clusters for each in of.showing]
+    held = [source for of in ask(sight.sight, selection).clusters for source in of.showing]
     if not any(source.startswith(CARRIERS) for source in held):
         return Missing(
             "incidents",

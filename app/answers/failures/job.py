@@ -271,7 +271,7 @@ def lines_named(evidence: Sequence[Mapping[str, Any]]) -> set[tuple[str, int]]:
     >>> lines_named([{"kind": "job_log", "key": "slurm-7.out:12"}, {"kind": "health_event"}])
     {('slurm-7.out', 12)}
     """
-    keys = [str(each.get("key")) for each in evidence if each.get("kind") == "job_log"]
+    keys = [str(piece.get("key")) for piece in evidence if piece.get("kind") == "job_log"]
     parts = [key.rpartition(":") for key in keys]
     return {(file, int(number)) for file, _, number in parts if number.isdecimal()}
 

@@ -227,7 +227,7 @@ def trained(
     training = _model_of(_rows(labelled), text, in_order=time is not None, conf_level=conf_level)
     model = training.model
     path = None if root is None else save_model(root, model.training_sha256, to_document(model))
-    unmapped = [each for each in model.labels if cause_of_label(each, causes) is None]
+    unmapped = [name for name in model.labels if cause_of_label(name, causes) is None]
     judged = (training.truth, training.chosen, training.confidence)
     return Trained(
         model,
@@ -324,7 +324,7 @@ def _judged(
 
     truth = [label for label, _ in answers]
     predictions = [prediction for _, prediction in answers]
-    labels = [*known, *truth, *(each.label for each in predictions)]
+    labels = [*known, *truth, *(prediction.label for prediction in predictions)]
     spelled = canonical_labels(labels)[len(known) :]
     truth, chosen = spelled[: len(truth)], spelled[len(truth) :]
     spoken = [
@@ -336,7 +336,7 @@ def _judged(
         evaluation=evaluate(
             truth,
             chosen,
-            [each.confidence for each in predictions],
+            [prediction.confidence for prediction in predictions],
             conf_level=files.conf_level,
             seed=files.seed,
         ),

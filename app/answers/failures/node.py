@@ -177,15 +177,15 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
 
 def shown_by(store: Store, selection: Selection) -> frozenset[str]:
     """What the sources of the cluster and period show of any node: OUT, URGENT, ENDED and so on."""
-    found = sight.sight(store, selection)
-    showing = {source for each in found.clusters for source in each.showing}
+    seen = sight.sight(store, selection)
+    showing = {source for cluster in seen.clusters for source in cluster.showing}
     ever = set(fleet_queries.coverage_days(store, Selection(selection.cluster))["source"])
     shows = {
         OUT: "node_events" in showing,
         URGENT: any(source.startswith("health_events.") for source in showing),
-        ENDED: not found.none and not found.jobs_unknown,
+        ENDED: not seen.none and not seen.jobs_unknown,
         REPAIRED: "tickets" in ever,
-        NAMED: not found.none,
+        NAMED: not seen.none,
     }
     return frozenset(name for name, shown in shows.items() if shown)
 
@@ -199,15 +199,15 @@ def sentence(one: Node, known: Collection[str], without: str | None = None) -> s
         urgent = f", {len(one.urgent):,} of them critical or fatal" if len(one.events) else ""
         outages = f", was out of service {numbers.counted(out, 'time')}" if out else ""
         return f"{one.node} had {events}{urgent}{outages} in this period; {without}."
-    told = {
+    counts = {
         OUT: (len(one.outages), f"was out of service {numbers.counted(len(one.outages), 'time')}"),
         URGENT: (
             len(one.urgent), f"had {numbers.counted(len(one.urgent), 'critical or fatal event')}"
         ),
         ENDED: (len(one.failed_here), f"ended {numbers.counted(len(one.failed_here), 'attempt')}"),
     }  # fmt: skip
-    said = [text for name, (n, text) in told.items() if n or name in known]
-    open_ = [name for name, (n, _) in told.items() if not n and name not in known]
+    said = [text for name, (n, text) in counts.items() if n or name in known]
+    open_ = [name for name, (n, _) in counts.items() if not n and name not in known]
     happened = f"{one.node} {_listed(said, 'and')} in this period" if said else f"{one.node}"
     if not open_:
         return f"{happened}."

@@ -72,26 +72,26 @@ def of(ask: Ask, one: Incident) -> Replay | None:
     return ask(replay, str(row["incident_id"]), str(row["cluster"]), one.members)
 
 
-def chart(found: Replay | None, one: Incident) -> Chart | Missing:
+def chart(played: Replay | None, one: Incident) -> Chart | Missing:
     """The nodes as a grid, moment by moment."""
-    if found is None or not found.nodes:
+    if played is None or not played.nodes:
         return NO_NODE
     row = one.row
-    data = found, str(row["cluster"]), str(row["domain"])
+    data = played, str(row["cluster"]), str(row["domain"])
     return Chart(
         "failures.replay", "Replay", MARKS, data, "incident_replay", zoned=True, whole=True,
         opens="node", rows=changes(*data), during=(row["start_at"], row["end_at"]),
     )  # fmt: skip
 
 
-def changes(found: Replay, cluster: str, domain: str) -> Rows:
+def changes(played: Replay, cluster: str, domain: str) -> Rows:
     """A row a node and change of its state."""
-    states = found.states
+    states = played.states
     described = (
         field("cluster", of=lambda _: cluster),
         field("domain", of=lambda _: domain),
-        field("node", of=lambda change: found.nodes[change[0]]),
-        field("rack", of=lambda change: found.racks[change[0]]),
+        field("node", of=lambda change: played.nodes[change[0]]),
+        field("rack", of=lambda change: played.racks[change[0]]),
         field("from_at", of=lambda change: pd.Timestamp(change[1], unit="us", tz="UTC")),
         field("state", of=lambda change: TITLES[State(change[2])]),
     )
@@ -99,7 +99,7 @@ def changes(found: Replay, cluster: str, domain: str) -> Rows:
     return Rows(described, list(rows))
 
 
-def phases(found: Replay | None, one: Incident) -> Rows:
+def phases(played: Replay | None, one: Incident) -> Rows:
     """First event, spread, preemptions and recovery, as far as records show them."""
     described = (
         field("phase", "Phase", of="name"),
@@ -108,49 +108,49 @@ def phases(found: Replay | None, one: Incident) -> Rows:
         field(
             "says",
             "What the records show",
-            of=lambda phase: found and says(found, one, phase.name),
+            of=lambda phase: played and says(played, one, phase.name),
         ),
     )
-    return Rows(described, () if found is None else found.phases)
+    return Rows(described, () if played is None else played.phases)
 
 
-def phases_table(found: Replay | None, one: Incident) -> Table:
+def phases_table(played: Replay | None, one: Incident) -> Table:
     """The phases, and what is left out of the replay."""
-    note = "" if found is None else left_out(found)
-    return phases(found, one).table(
+    note = "" if played is None else left_out(played)
+    return phases(played, one).table(
         "incident_phases", "Phases", empty="No record of it is left.", note=note
     )
 
 
-def says(found: Replay, one: Incident, phase: str) -> str:
+def says(played: Replay, one: Incident, phase: str) -> str:
     """What the records show of a phase, or that they show nothing."""
     if phase != "first event":
-        return follows(found, phase)
+        return follows(played, phase)
     texts = map(text, playing.first_records(one.members)["text"])
     records = list(dict.fromkeys(said for said in texts if said))
     more = f"; {len(records) - QUOTED:,} more" if len(records) > QUOTED else ""
     return "; ".join(records[:QUOTED]) + more
 
 
-def follows(found: Replay, phase: str) -> str:
+def follows(played: Replay, phase: str) -> str:
     """What the records show of a phase after the first event."""
     if phase == "preemptions":
-        return _preemptions(found)
+        return _preemptions(played)
     if phase != "spread":
-        return recovered(found.recovery)
-    if not found.n_hit:
+        return recovered(played.recovery)
+    if not played.n_hit:
         return "no record names a node"
-    if found.phase("spread").from_at is not None:
-        return f"from {found.n_first:,} to {numbers.counted(found.n_hit, 'node')}"
-    return "none, one node" if found.n_hit == 1 else f"none, {found.n_hit:,} nodes at once"
+    if played.phase("spread").from_at is not None:
+        return f"from {played.n_first:,} to {numbers.counted(played.n_hit, 'node')}"
+    return "none, one node" if played.n_hit == 1 else f"none, {played.n_hit:,} nodes at once"
 
 
-def _preemptions(found: Replay) -> str:
-    if found.n_preempted:
-        return f"{numbers.counted(found.n_preempted, 'job')} preempted by the requeue"
-    if not found.recovery.n_jobs:
+def _preemptions(played: Replay) -> str:
+    if played.n_preempted:
+        return f"{numbers.counted(played.n_preempted, 'job')} preempted by the requeue"
+    if not played.recovery.n_jobs:
         return "none, it hit no job"
-    if found.preemptors_known:
+    if played.preemptors_known:
         return "none, no requeue of it preempted a job"
     return "no record says which job preempted which"
 
@@ -168,32 +168,32 @@ def recovered(back: Recovery) -> str:
     return f"{', '.join(parts)}: {rest}"
 
 
-def left_out(found: Replay) -> str:
+def left_out(played: Replay) -> str:
     """How many moments are not among those of the replay, and where following ended."""
-    n, parts = len(found.moments), []
-    if found.n_changes + 1 > n:
-        parts.append(f"The replay shows {n:,} of {found.n_changes:,} moments of change.")
-    last = found.phase("recovery").to_at
-    if last is not None and last > found.followed_to:
-        parts.append(f"It ends on {numbers.day(found.followed_to)}, before the last return.")
+    n, parts = len(played.moments), []
+    if played.n_changes + 1 > n:
+        parts.append(f"The replay shows {n:,} of {played.n_changes:,} moments of change.")
+    last = played.phase("recovery").to_at
+    if last is not None and last > played.followed_to:
+        parts.append(f"It ends on {numbers.day(played.followed_to)}, before the last return.")
     return " ".join(parts)
 
 
-def record(found: Replay | None, one: Incident) -> dict[str, Any] | None:
+def record(played: Replay | None, one: Incident) -> dict[str, Any] | None:
     """The replay as JSON prints it: phases, and nodes by state at each moment."""
-    if found is None:
+    if played is None:
         return None
     return {
-        "phases": phases(found, one).records(),
-        "n_nodes": len(found.nodes),
-        "first_nodes": found.first_nodes,
-        "recovered_at": found.recovery.recovered_at,
-        "recovery_hours": found.recovery.hours,
-        "n_changes": found.n_changes,
+        "phases": phases(played, one).records(),
+        "n_nodes": len(played.nodes),
+        "first_nodes": played.first_nodes,
+        "recovered_at": played.recovery.recovered_at,
+        "recovery_hours": played.recovery.hours,
+        "n_changes": played.n_changes,
         "moments": [
             {"at": moment.at, "phase": moment.phase,
              "counts": {state.name.lower(): n for state, n in moment.counts.items()}}
-            for moment in found.moments
+            for moment in played.moments
         ],
         "states": {state.name.lower(): title for state, title in TITLES.items()},
     }  # fmt: skip

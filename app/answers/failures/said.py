@@ -101,7 +101,7 @@ def _after(term: Term, row: Mapping[str, Any], what: str, hours: str) -> Number:
 
 def in_words(row: Mapping[str, Any]) -> tuple[str, ...]:
     """The same, a sentence each."""
-    said = ((each.term.label, each.value, each.basis) for each in who(row))
+    said = ((number.term.label, number.value, number.basis) for number in who(row))
     return tuple(f"{what}: {value}{f' ({basis})' if basis else ''}." for what, value, basis in said)
 
 
@@ -117,15 +117,17 @@ def remedy(row: Mapping[str, Any]) -> str:
 
 def arrangement(store: Store, incident_id: str) -> tuple[str, ...]:
     """Which incidents people merged into this one, and how many attempts they moved."""
-    here, told = store.arranged, []
+    here, sentences = store.arranged, []
     merged = sorted(one for one, other in here.same.items() if other == incident_id)
     if merged:
         others = "incidents" if len(merged) > 1 else "incident"
-        told.append(f"People say it is the same as {others} {', '.join(merged)}: all are counted.")
-    into = sum(each.to_id == incident_id for each in here.moves)
+        sentences.append(
+            f"People say it is the same as {others} {', '.join(merged)}: all are counted."
+        )
+    into = sum(move.to_id == incident_id for move in here.moves)
     if into:
-        told.append(f"People put {numbers.counted(into, 'attempt')} from elsewhere into it.")
-    out = sum(each.from_id == incident_id for each in here.moves)
+        sentences.append(f"People put {numbers.counted(into, 'attempt')} from elsewhere into it.")
+    out = sum(move.from_id == incident_id for move in here.moves)
     if out:
-        told.append(f"People took {numbers.counted(out, 'attempt')} out of it.")
-    return tuple(told)
+        sentences.append(f"People took {numbers.counted(out, 'attempt')} out of it.")
+    return tuple(sentences)

@@ -163,28 +163,28 @@ def _among(alike_ones: Found, one: Incident) -> str:
 def rows(alike_ones: Found) -> Rows:
     """The first of the similar incidents."""
     shown = []
-    for each in alike_ones.similar[:LISTED]:
-        row, back = alike_ones.rows.loc[each.incident_id], alike_ones.recoveries[each.incident_id]
+    for like in alike_ones.similar[:LISTED]:
+        row, back = alike_ones.rows.loc[like.incident_id], alike_ones.recoveries[like.incident_id]
         shown.append(
             {name: row[name] if isinstance(row[name], str) else None for name in SAID}
-            | vars(each)
-            | {"reason": reason(each), "recovery_hours": back.hours, "status": row["status"]}
-            | {"summary": row["summary"], "recovery": recovered(back), "same_cause": each.cause}
+            | vars(like)
+            | {"reason": reason(like), "recovery_hours": back.hours, "status": row["status"]}
+            | {"summary": row["summary"], "recovery": recovered(back), "same_cause": like.cause}
         )
     return Rows(DESCRIBED, shown)
 
 
-def reason(each: Similar) -> str:
+def reason(like: Similar) -> str:
     """Why an incident is similar.
 
     >>> from datetime import datetime
     >>> reason(Similar("a", datetime(2026, 1, 1), ("n1",), ("XID 48", "XID 79"), True))
     'same node n1 · same XID 48 and 1 more · same cause'
     """
-    shared = (("same node", each.nodes), ("same", each.signatures))
+    shared = (("same node", like.nodes), ("same", like.signatures))
     parts = [
         f"{what} {first_few([shortened(names[0], LONGEST)], 1, n=len(names))}"
         for what, names in shared
         if names
     ]
-    return " · ".join([*parts, "same cause"] if each.cause else parts)
+    return " · ".join([*parts, "same cause"] if like.cause else parts)

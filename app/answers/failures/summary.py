@@ -401,7 +401,7 @@ def _lost(cost: GoodputLedger | None) -> dict[str, float | None]:
 def _by_cost(summary: FailureSummary, cost: GoodputLedger | None) -> list[CauseCount]:
     """Causes, what cost most by the ledger first; of equal cost the most frequent."""
     lost = _lost(cost)
-    return sorted(summary.by_cause, key=lambda one: -(lost.get(one.cause) or 0.0))
+    return sorted(summary.by_cause, key=lambda cause: -(lost.get(cause.cause) or 0.0))
 
 
 def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any]:
@@ -421,14 +421,14 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
         ledger.LOST_KEY: ledger.lost_gpu_hours(cost),
         "costliest_cause": ledger.costliest_cause(cost),
         "by_cause": [
-            {**vars(one), "ledger_gpu_hours": lost.get(one.cause)}
-            for one in _by_cost(summary, cost)
+            {**vars(count), "ledger_gpu_hours": lost.get(count.cause)}
+            for count in _by_cost(summary, cost)
         ],
         "by_domain": [
-            replace(one, share=NOBODY_KNOWS, rate_per_1000_node_days=NOBODY_KNOWS)
-            if unseen and not one.n_attempts
-            else one
-            for one in summary.by_domain
+            replace(count, share=NOBODY_KNOWS, rate_per_1000_node_days=NOBODY_KNOWS)
+            if unseen and not count.n_attempts
+            else count
+            for count in summary.by_domain
         ],
         "unknown_ratio": summary.unknown_ratio,
     }

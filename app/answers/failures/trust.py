@@ -140,11 +140,11 @@ def matrices(
 def of_verdicts(matrix: ConfusionMatrix) -> Answer:
     """Which causes are taken for which others, and how often is each right?"""
     pairs = [
-        dict(zip(PAIRS, (actual, found, n, share), strict=True))
+        dict(zip(PAIRS, (actual, named, n, share), strict=True))
         for actual, row, shares in zip(
             matrix.actual, matrix.counts, matrix.shares_of_actual, strict=True
         )
-        for found, n, share in zip(matrix.found, row, shares, strict=True)
+        for named, n, share in zip(matrix.found, row, shares, strict=True)
         if n
     ]
     shown = Chart(

@@ -144,8 +144,8 @@ def _rates(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple
 
 def _losses(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple[str, ...]]:
     hours = []
-    for each in (now, before):
-        cost = None if each is None else ask(ledger.if_built, each)
+    for period in (now, before):
+        cost = None if period is None else ask(ledger.if_built, period)
         bucket = None if cost is None else cost.bucket("lost_work")
         hours.append(None if bucket is None else bucket.gpu_hours)
     if hours[0] is not None:
@@ -221,22 +221,22 @@ def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
     yield from compared.left_out
 
 
-def _resolved(found: Incidents, seen: Sight) -> str:
-    n = numbers.counted(found.resolved, "incident") if found.resolved else "No incident"
-    said = f"{n} {'were' if found.resolved > 1 else 'was'} said to be resolved"
-    if not found.began:
+def _resolved(counts: Incidents, seen: Sight) -> str:
+    n = numbers.counted(counts.resolved, "incident") if counts.resolved else "No incident"
+    said = f"{n} {'were' if counts.resolved > 1 else 'was'} said to be resolved"
+    if not counts.began:
         return f"{said}; {f'whether any began {sight.BASIS}' if seen.none else 'none began'}."
-    if found.still_open == found.began > 1:
-        return f"{said}; all {found.began:,} that began are open."
-    return f"{said}; of {found.began:,} that began {found.still_open:,} are open."
+    if counts.still_open == counts.began > 1:
+        return f"{said}; all {counts.began:,} that began are open."
+    return f"{said}; of {counts.began:,} that began {counts.still_open:,} are open."
 
 
-def _silent(found: Sequence[str], before_is: str, seen: Sight) -> str:
-    if not found and seen.none and (seen.beyond or seen.jobs_unknown):
+def _silent(sources: Sequence[str], before_is: str, seen: Sight) -> str:
+    if not sources and seen.none and (seen.beyond or seen.jobs_unknown):
         return f"No source was heard: {sight.why(seen)}."
-    if not found:
+    if not sources:
         return f"No source fell silent that was heard in {before_is}."
-    return f"Fell silent: {_listed(found)}."
+    return f"Fell silent: {_listed(sources)}."
 
 
 def _listed(names: Sequence[str]) -> str:

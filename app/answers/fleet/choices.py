@@ -108,7 +108,7 @@ def whole_weeks(store: Store, cluster: str | None) -> tuple[Period, ...]:
     monday = from_at.astimezone(ZoneInfo(zone)).date()
     before = max(0, math.ceil((from_at - first_at) / timedelta(days=7)))
     weeks = (monday - timedelta(days=7 * n) for n in range(min(before, MOST_WEEKS) + 1))
-    return tuple(Period(*_ends(each, timedelta(days=7), zone), zone) for each in weeks)
+    return tuple(Period(*_ends(day, timedelta(days=7), zone), zone) for day in weeks)
 
 
 def _ends(first: date, length: timedelta, timezone: str) -> tuple[datetime, datetime]:

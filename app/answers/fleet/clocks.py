@@ -72,8 +72,8 @@ def _explained(
     suspect: Suspect = "either"
     if unstated[0] != unstated[1]:
         suspect = "source" if unstated[0] else "reference"
-    of_zone = [each for each in offsets if each.kind == "zone"]
-    late = [(at, each.offset_s) for each in of_zone for at in each.at_s.tolist()]
+    of_zone = [offset for offset in offsets if offset.kind == "zone"]
+    late = [(at, offset.offset_s) for offset in of_zone for at in offset.at_s.tolist()]
     early = [(at + moved, -moved) for at, moved in late]
     return Contradiction(
         pair,
@@ -159,7 +159,9 @@ def rows(found: list[Contradiction]) -> Rows:
         field("reference_timezone", of="one.reference_zone", on=JSON),
         field("correction", "What to do", of=lambda row: correction(row["one"])),
     )
-    return Rows(described, [{"one": one, "offset": each} for one in found for each in one.offsets])
+    return Rows(
+        described, [{"one": one, "offset": offset} for one in found for offset in one.offsets]
+    )
 
 
 def table(ask: Ask, selection: Selection) -> Table:
@@ -180,12 +182,12 @@ def _called(source: str) -> str:
 def _lies(offsets: tuple[ClockOffset, ...]) -> str:
     """How far it lies off, and on which side: `2 h 00 min after`."""
     texts = []
-    for each in offsets:
-        minutes, seconds = divmod(round(abs(each.offset_s)), 60)
+    for offset in offsets:
+        minutes, seconds = divmod(round(abs(offset.offset_s)), 60)
         hours, minutes = divmod(minutes, 60)
         text = (
-            f"{hours} h {minutes:02} min" if each.kind == "zone" else f"{minutes} min {seconds} s"
+            f"{hours} h {minutes:02} min" if offset.kind == "zone" else f"{minutes} min {seconds} s"
         )
-        texts.append(text + (f" in {each.season}" if each.season else ""))
+        texts.append(text + (f" in {offset.season}" if offset.season else ""))
     side = "after" if offsets[0].offset_s > 0 else "before"
     return f"{' and '.join(texts)} {side}"

@@ -111,8 +111,10 @@ def basis(shown: Coverage, selection: Selection) -> str:
     """Sources with records on every day, then those with gaps, then those without any."""
     sources = shown.by_source(selection.from_at, selection.to_at)
     days = numbers.counted(sources[0].of, "day") if sources else ""
-    complete = ", ".join(each.source for each in sources if each.days == each.of)
-    partly = ", ".join(f"{each.source} on {each.days:,}" for each in sources if each.days < each.of)
+    complete = ", ".join(source.source for source in sources if source.days == source.of)
+    partly = ", ".join(
+        f"{source.source} on {source.days:,}" for source in sources if source.days < source.of
+    )
     parts = [f"{complete} on all {days}"] if complete else []
     parts += [f"{partly} of {days}"] if partly else []
     parts += [f"none of {', '.join(shown.missing)}"] if shown.missing else []
@@ -122,7 +124,7 @@ def basis(shown: Coverage, selection: Selection) -> str:
 def number(shown: Coverage, selection: Selection) -> Number:
     """Sources that have a record in the period, of all that a site can have."""
     present = shown.by_source(selection.from_at, selection.to_at)
-    first = [f"{each.source} on {each.days:,} of {each.of:,} days" for each in present[:1]]
+    first = [f"{source.source} on {source.days:,} of {source.of:,} days" for source in present[:1]]
     return counted(
         terms.COVERAGE,
         len(present),

@@ -195,9 +195,9 @@ def snapshots_table(shown: Snapshots) -> Table:
     return Table("snapshots", "Snapshots", SNAPSHOTS, rows, note=note)
 
 
-def forgotten_notes(found: Mapping[str, datetime]) -> Iterator[str]:
+def forgotten_notes(forgotten: Mapping[str, datetime]) -> Iterator[str]:
     """Which days have no record because a site keeps them no longer."""
-    for table, before_at in found.items():
+    for table, before_at in forgotten.items():
         yield (
             f"Rows of {table} before {numbers.day(before_at)} (UTC) were removed by the site's "
             "retention: days before that are forgotten, which is not the same as not collected."

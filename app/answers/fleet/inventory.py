@@ -54,18 +54,18 @@ def known(store: Store, selection: Selection) -> Known:
     )
 
 
-def record(found: Known) -> dict[str, object]:
+def record(known: Known) -> dict[str, object]:
     """The JSON of the command."""
     return {
-        "nodes_known": found.clusters.drop(columns="basis"),
-        "inventory_contradicted": found.contradicted,
+        "nodes_known": known.clusters.drop(columns="basis"),
+        "inventory_contradicted": known.contradicted,
     }
 
 
-def notes(found: Known) -> Iterator[str]:
+def notes(known: Known) -> Iterator[str]:
     """What is assumed of nodes and their GPUs, and what contradicts it."""
-    several = len(found.clusters) > 1
-    for row in found.clusters.to_dict("records"):
+    several = len(known.clusters) > 1
+    for row in known.clusters.to_dict("records"):
         of = f" of {row['cluster']}" if several else ""
         if _unknown(row["basis"]) and row["n_listed"]:
             yield (
@@ -76,7 +76,7 @@ def notes(found: Known) -> Iterator[str]:
         if row["basis"] == "gpu_time":
             yield from _observed(row, of)
             yield from _listed(row, of)
-    yield from _contradictions(found, several=several)
+    yield from _contradictions(known, several=several)
 
 
 def _observed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
@@ -135,16 +135,16 @@ def _listed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
         )
 
 
-def _contradictions(found: Known, *, several: bool) -> Iterator[str]:
+def _contradictions(known: Known, *, several: bool) -> Iterator[str]:
     """Where jobs or site.toml say other than the inventory."""
-    rows = found.contradicted.to_dict("records")
+    rows = known.contradicted.to_dict("records")
     if rows:
         held = [f"{row['node']} ({row['n_gpus']} held, {row['gpus']} listed)" for row in rows]
         yield (
             f"On {numbers.counted(len(rows), 'node')} jobs held more GPUs than the inventory of "
             f"that time lists: {first_few(held, _TOLD)}. What they held counts."
         )
-    for row in found.differing.to_dict("records"):
+    for row in known.differing.to_dict("records"):
         of = f" of {row['cluster']}" if several else ""
         yield (
             f"{numbers.counted(row['n_nodes'], 'listed node')}{of} {_have(row['n_nodes'])} "

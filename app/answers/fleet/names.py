@@ -91,11 +91,11 @@ def notes(shown: Names) -> Iterator[str]:
     return told([*named, *hosts])
 
 
-def told(found: Collection[tuple[str, str, str]]) -> Iterator[str]:
+def told(triples: Collection[tuple[str, str, str]]) -> Iterator[str]:
     """Sentences about (name, node, rule)."""
-    merged = sorted(f"{name} is {node}" for name, node, rule in found if name != node)
-    apart = sorted(name for name, _, rule in found if rule == "ambiguous")
-    hosts = sorted(name for name, _, rule in found if rule == IN_LOGS)
+    merged = sorted(f"{name} is {node}" for name, node, rule in triples if name != node)
+    apart = sorted(name for name, _, rule in triples if rule == "ambiguous")
+    hosts = sorted(name for name, _, rule in triples if rule == IN_LOGS)
     if merged:
         counts = "name is another name of a node and counts"
         if len(merged) > 1:

@@ -70,7 +70,7 @@ class Compared:
     @property
     def risen(self) -> tuple[RisenCause, ...]:
         """Those that surely rose."""
-        return tuple(each for each in self.causes if each.risen)
+        return tuple(cause for cause in self.causes if cause.risen)
 
     @property
     def before_in_words(self) -> str:
@@ -142,7 +142,9 @@ def _both(
     later: Selection,
 ) -> pd.DataFrame:
     """What a query says of the time before and of now, which the column `now` tells apart."""
-    frames = [query(store, each).assign(now=each is later) for each in (earlier, later)]
+    frames = [
+        query(store, selection).assign(now=selection is later) for selection in (earlier, later)
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -202,37 +204,37 @@ def _not_alike(store: Store, earlier: Selection, later: Selection) -> tuple[str,
     )
 
 
-def table(found: Compared, titles: Mapping[str, str]) -> Table:
+def table(compared: Compared, titles: Mapping[str, str]) -> Table:
     """Causes with their ratios, those that surely rose first."""
     title = field("title", "Cause", of=lambda cause: titles.get(cause.cause, cause.cause))
-    return Rows((title, *COLUMNS), found.causes).table(
+    return Rows((title, *COLUMNS), compared.causes).table(
         "causes_compared",
         "Causes beside the time before",
         empty="Nothing to compare: no time before is known.",
-        note=note(found),
+        note=note(compared),
     )
 
 
-def note(found: Compared) -> str:
+def note(compared: Compared) -> str:
     """What was compared, and how."""
-    if found.split_at is None or found.from_at is None or found.to_at is None:
+    if compared.split_at is None or compared.from_at is None or compared.to_at is None:
         return ""
     text = (
-        f"{numbers.period(found.split_at, found.to_at, 'UTC')} beside "
-        f"{numbers.period(found.from_at, found.split_at, 'UTC')}. Risen: "
+        f"{numbers.period(compared.split_at, compared.to_at, 'UTC')} beside "
+        f"{numbers.period(compared.from_at, compared.split_at, 'UTC')}. Risen: "
         f"{FEWEST} occurrences or more, false discovery rate at most "
         f"{numbers.percent(FALSE_DISCOVERY_RATE)}."
     )
-    return " ".join((text, *found.left_out))
+    return " ".join((text, *compared.left_out))
 
 
-def record(found: Compared) -> dict[str, Any]:
+def record(compared: Compared) -> dict[str, Any]:
     """Keys of the JSON."""
     return {
-        "from_at": found.from_at,
-        "split_at": found.split_at,
-        "to_at": found.to_at,
-        "compares_halves": found.halves,
-        "not_compared": found.not_alike,
-        "causes": [vars(each) | {"risen": each.risen} for each in found.causes],
+        "from_at": compared.from_at,
+        "split_at": compared.split_at,
+        "to_at": compared.to_at,
+        "compares_halves": compared.halves,
+        "not_compared": compared.not_alike,
+        "causes": [vars(cause) | {"risen": cause.risen} for cause in compared.causes],
     }

@@ -133,9 +133,9 @@ def _series(frame: pd.DataFrame, chart: Chart) -> list[tuple[str, pd.DataFrame]]
     names = frame[chart.colour].astype("string").fillna(numbers.UNKNOWN)
     counts = names.value_counts()
     kept = list(counts.index[: MOST_SERIES if len(counts) <= MOST_SERIES else MOST_SERIES - 1])
-    found = [(str(name), frame[names.eq(name)]) for name in kept]
+    series = [(str(name), frame[names.eq(name)]) for name in kept]
     rest = frame[~names.isin(kept)]
-    return found if rest.empty else [*found, (OTHERS, rest)]
+    return series if rest.empty else [*series, (OTHERS, rest)]
 
 
 def _draw(
@@ -145,9 +145,9 @@ def _draw(
     if _has_names(rows, chart):
         x = x.astype(str)
     values = {"x": [*x], "y": [*rows[chart.y].astype(float)], "name": template.plain(name)}
-    at, of, group = (template.plain(each) for each in (chart.x, chart.y, name))
-    told = f"%{{x|{moments.SECOND}}}" if _has_times(rows, chart) else "%{x}"
-    hover = f"{at} {told}<br>{of} %{{y:,}}<extra>{group}</extra>"
+    at, of, group = (template.plain(text) for text in (chart.x, chart.y, name))
+    across = f"%{{x|{moments.SECOND}}}" if _has_times(rows, chart) else "%{x}"
+    hover = f"{at} {across}<br>{of} %{{y:,}}<extra>{group}</extra>"
     if chart.kind == "bar":
         look = template.patterned(PATTERNS[place], colour, mode) | {"line": {"width": 0}}
         drawn.add_bar(**values, marker=look, hovertemplate=hover)

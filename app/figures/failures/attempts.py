@@ -62,7 +62,7 @@ def figure(
     _add_ends(times, rows, titles)
     chart.update_layout(barmode="overlay", margin={"r": NAMES_PX, "t": 68})
     times.date_axis(drawn["submit_at"].min(), last)
-    template.name_rows(chart, [template.plain(each) for each in names(drawn)], mode)
+    template.name_rows(chart, [template.plain(name) for name in names(drawn)], mode)
     return chart
 
 

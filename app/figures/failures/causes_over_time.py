@@ -53,12 +53,12 @@ def figure(
     """
     unit = "Failed attempts per 1,000 node-days" if exposure_known else "Failed attempts per week"
     parts = times.part_weeks([week.exposure_node_days for week in causes.total])
-    told = times.part_note([week.week for week in causes.total], parts)
+    partial = times.part_note([week.week for week in causes.total], parts)
     unknown = "" if exposure_known else "node-days unknown: attempts are counted"
     top = _top([w for n, w in enumerate(causes.total) if n not in parts], rates=exposure_known)
     chart = template.figure(
         title="What fails how often, week by week?",
-        note=" · ".join(text for text in (note, told, unknown) if text),
+        note=" · ".join(text for text in (note, partial, unknown) if text),
         mode=mode,
         height=HEIGHT,
     )
@@ -132,10 +132,10 @@ def _add_names(
     chart: go.Figure, causes: CausesByWeek, *, titles: Mapping[str, str], mode: Mode
 ) -> None:
     """The names beside the bars, from the top of the stack down, each with its colour and n."""
-    for place, (each, rank) in enumerate(reversed(causes.ranked)):
-        mark = template.SQUARES[domains.PATTERNS.get(each.domain, "/")]
-        colour = domains.colour(each.domain, mode, 0 if each.domain == "unknown" else rank)
-        said = f"{domains.short(series_title(each, titles))}  {each.n_attempts:,}"
+    for place, (series, rank) in enumerate(reversed(causes.ranked)):
+        mark = template.SQUARES[domains.PATTERNS.get(series.domain, "/")]
+        colour = domains.colour(series.domain, mode, 0 if series.domain == "unknown" else rank)
+        said = f"{domains.short(series_title(series, titles))}  {series.n_attempts:,}"
         template.beside(
             chart,
             f'<span style="color:{colour}">{mark}</span> {said}',

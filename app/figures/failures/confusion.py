@@ -33,9 +33,9 @@ def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> 
     )
     says = [
         [
-            f"right: {actual}<br>found: {found}<br>{n:,} of {numbers.counted(of, 'attempt')} "
+            f"right: {actual}<br>found: {named}<br>{n:,} of {numbers.counted(of, 'attempt')} "
             f"({numbers.percent(n / of if of else None)})"
-            for found, n in zip(matrix.found, counts, strict=True)
+            for named, n in zip(matrix.found, counts, strict=True)
         ]
         for actual, counts, of in zip(matrix.actual, matrix.counts, matrix.n_by_actual, strict=True)
     ]

@@ -76,8 +76,8 @@ def figure(
     largest = float(rows["lost_gpu_hours"].max()) if len(rows) else 0.0
     times = TimeChart(chart, timezone, mode)
     for place, cause in enumerate(drawn):
-        found = rows[rows["cause"].eq(cause.cause) & rows["domain"].eq(cause.domain)]
-        _add_incidents(times, found, place=place, largest=largest)
+        own = rows[rows["cause"].eq(cause.cause) & rows["domain"].eq(cause.domain)]
+        _add_incidents(times, own, place=place, largest=largest)
         _add_cost(times, cause, place)
     _axes(times, drawn)
     if len(rows):

@@ -152,12 +152,12 @@ def _add_spells(times: TimeChart, spells: pd.DataFrame, *, row: str, end: pd.Tim
     edge = {"width": 1.5, "color": palette.reference}
     outline = {"color": palette.background, "line": edge}
     for which, marker in ((~planned, filled), (planned, outline)):
-        found = dated[which]
+        chosen = dated[which]
         says = [
-            f"{each['what']}: {_cut(each['text'])}<br>{_when(each, times)}"
-            for each in found.to_dict("records")
+            f"{spell['what']}: {_cut(spell['text'])}<br>{_when(spell, times)}"
+            for spell in chosen.to_dict("records")
         ]
-        _add_bars(times, found, row, end=end, says=says, marker=marker)
+        _add_bars(times, chosen, row, end=end, says=says, marker=marker)
 
 
 def _add_bars(

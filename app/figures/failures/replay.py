@@ -98,8 +98,8 @@ def figure(
     ring = [place for place, node in enumerate(drawn) if replay.nodes[node] in replay.first_nodes]
     around = {"symbol": RING, "size": SIZE + 8, "color": palette.text, "line": {"width": 2}}
     legend = {
-        "symbol": [SYMBOLS[one] for one in grid.states],
-        "color": [int(one) for one in grid.states],
+        "symbol": [SYMBOLS[state] for state in grid.states],
+        "color": [int(state) for state in grid.states],
     }
     nodes, counts, time = grid.moment(first_moment(replay))
     marks = nodes.pop("marker") | {"size": SIZE} | scale
@@ -152,7 +152,7 @@ class _Grid:
         self.x: NDArray[np.int64] = place % across
         self.y: NDArray[np.int64] = place // across
         self.n_rows = -(-len(drawn) // across)
-        self.states = [State(one) for one in np.unique(replay.shown)[::-1].tolist()]
+        self.states = [State(state) for state in np.unique(replay.shown)[::-1].tolist()]
         number = np.arange(len(self.states))
         self.legend_x = number % 2 * (ACROSS // 2)
         self.legend_y = self.n_rows + 0.4 + number // 2
@@ -170,15 +170,15 @@ class _Grid:
         """What one moment shows: marks, counts, and the time."""
         moment = self.replay.moments[number]
         states = self.replay.shown[self.drawn, number].tolist()
-        symbols = [SYMBOLS[State(one)] for one in states]
+        symbols = [SYMBOLS[State(state)] for state in states]
         nodes: dict[str, Any] = {"marker": {"symbol": symbols, "color": states}}
         if self.listed:
             names = [self.replay.nodes[node] for node in self.drawn]
             nodes["text"] = [
-                f"\xa0{html.escape(name)}: {TITLES[State(one)]}"
-                for name, one in zip(names, states, strict=True)
+                f"\xa0{html.escape(name)}: {TITLES[State(state)]}"
+                for name, state in zip(names, states, strict=True)
             ]
-        counts = [f"\xa0{TITLES[one]}: {moment.counts.get(one, 0):,}" for one in self.states]
+        counts = [f"\xa0{TITLES[state]}: {moment.counts.get(state, 0):,}" for state in self.states]
         return nodes, {"text": counts}, {"text": [f"<b>{told(moment, self.timezone)}</b>"]}
 
     @property
@@ -194,8 +194,8 @@ class _Grid:
         head = f"<b>{html.escape(replay.nodes[node])}</b>"
         lines = [f"{head}, rack {html.escape(rack)}" if rack else head]
         changes = [
-            f"{clock(pd.Timestamp(at, unit='us', tz='UTC'), self.timezone)} {TITLES[State(one)]}"
-            for at, one in zip(states.at[own].tolist(), states.state[own].tolist(), strict=True)
+            f"{clock(pd.Timestamp(at, unit='us', tz='UTC'), self.timezone)} {TITLES[State(state)]}"
+            for at, state in zip(states.at[own].tolist(), states.state[own].tolist(), strict=True)
         ]
         more = len(changes) - MOST_TOLD
         lines += changes[:MOST_TOLD] + ([f"and {more:,} more changes"] if more > 0 else [])
@@ -215,5 +215,5 @@ def clock(at: pd.Timestamp, timezone: str) -> str:
 def _scale(domain: str, mode: Mode) -> dict[str, Any]:
     """States as colours: each number has one."""
     of, n = colours(domain, mode), len(State)
-    steps = [[end / n, of[one]] for one in State for end in (one, one + 1)]
+    steps = [[end / n, of[state]] for state in State for end in (state, state + 1)]
     return {"cmin": -0.5, "cmax": n - 0.5, "colorscale": steps, "showscale": False}

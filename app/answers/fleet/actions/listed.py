@@ -136,9 +136,9 @@ def decisions(store: Store) -> list[Annotation]:
     """What people said that puts a row off, and holds."""
     said = (Annotation(*row) for row in State(store.root).annotations())
     return [
-        each
-        for each in said
-        if each.field == SNOOZED_UNTIL or (each.field, each.value) == ACKNOWLEDGED
+        annotation
+        for annotation in said
+        if annotation.field == SNOOZED_UNTIL or (annotation.field, annotation.value) == ACKNOWLEDGED
     ]
 
 
@@ -169,9 +169,9 @@ def listed(
         key=rank,
     )
     held: dict[str, Annotation] = {}
-    for each in ask(decisions) if said is None else said:
-        if each.field != SNOOZED_UNTIL or datetime.fromisoformat(each.value) > now:
-            held.setdefault(each.target, each)
+    for annotation in ask(decisions) if said is None else said:
+        if annotation.field != SNOOZED_UNTIL or datetime.fromisoformat(annotation.value) > now:
+            held.setdefault(annotation.target, annotation)
     return Listed(
         tuple(row for row in rows if row.target not in held),
         tuple(PutOff(row, held[row.target]) for row in rows if row.target in held),
@@ -185,43 +185,43 @@ def _host(row: Action) -> tuple[str | None, str]:
 
 def answer(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UTC") -> Answer:
     """What should be done now?"""
-    found = listed(ask, selection, now, timezone=timezone)
+    todo = listed(ask, selection, now, timezone=timezone)
     seen = ask(sight.sight, selection)
-    compared, shown = ask(risen.compared, selection), rows(found)
+    compared, shown = ask(risen.compared, selection), rows(todo)
     return Answer(
-        sentence(found),
-        blocks=(table(found), risen.table(compared, ask(cause_titles))),
+        sentence(todo),
+        blocks=(table(todo), risen.table(compared, ask(cause_titles))),
         notes=(sight.refused(WHAT_ELSE, seen),)
-        if seen.none and found.due
+        if seen.none and todo.due
         else tuple(sight.notes(seen, "what needs somebody")),
         record={"actions": shown.records(), "risen": risen.record(compared)} | sight.record(seen),
         sheet=shown.sheet(),
     )
 
 
-def sentence(found: Listed) -> str:
+def sentence(todo: Listed) -> str:
     """How much there is to do, and what comes first."""
-    if not found.due:
-        return found.nothing
-    first = found.due[0]
+    if not todo.due:
+        return todo.nothing
+    first = todo.due[0]
     hours = first.gpu_hours
     stake = "" if hours is None else f" ({numbers.number(hours)} GPU-hours)"
-    over = sum(each.is_over for each in found.due)
+    over = sum(action.is_over for action in todo.due)
     apart = f"; {over:,} of them {NOT_ANY_MORE}" if over else ""
-    put_off = f"; {len(found.put_off):,} put off" if found.put_off else ""
-    n = numbers.counted(len(found.due), "thing")
+    put_off = f"; {len(todo.put_off):,} put off" if todo.put_off else ""
+    n = numbers.counted(len(todo.due), "thing")
     return f"{n} to do{apart}{put_off}; first: {first.what}{stake}."
 
 
-def table(found: Listed) -> Table:
+def table(todo: Listed) -> Table:
     """All rows, those that were put off last."""
-    return rows(found).table("actions", "Do this now", empty=found.nothing)
+    return rows(todo).table("actions", "Do this now", empty=todo.nothing)
 
 
-def rows(found: Listed) -> Rows:
+def rows(todo: Listed) -> Rows:
     """What to do, and who put it off."""
-    due = [{"action": action, "state": None} for action in found.due]
-    put_off = [{"action": row.action, "state": row.in_words} for row in found.put_off]
+    due = [{"action": action, "state": None} for action in todo.due]
+    put_off = [{"action": row.action, "state": row.in_words} for row in todo.put_off]
     return Rows(DESCRIBED, [*due, *put_off])
 
 
@@ -231,29 +231,33 @@ def _range(action: Action) -> Estimate:
     return stake if stake is not None and stake.has_width else unknown(CONF_LEVEL, 0)
 
 
-def brief(found: Listed, most: int, during: Period) -> Table:
+def brief(todo: Listed, most: int, during: Period) -> Table:
     """The first rows of the first screen in few words, for documents; what is over is counted.
 
     Each leads to its evidence, in the period by which it was found.
     """
-    due = [each for each in found.due if not each.is_over]
-    rows, over = first(due, SHOWN)[:most], len(found.due) - len(due)
+    due = [action for action in todo.due if not action.is_over]
+    rows, over = first(due, SHOWN)[:most], len(todo.due) - len(due)
     more = f"{len(rows):,} of {numbers.counted(len(due), 'thing')} to do" * bool(rows)
     apart = f"{over:,} more {NOT_ANY_MORE}" * bool(over)
-    put_off = f"{len(found.put_off):,} put off" * bool(found.put_off)
+    put_off = f"{len(todo.put_off):,} put off" * bool(todo.put_off)
     note = "; ".join(part for part in (more, apart, put_off) if part)
     return Table(
         "actions",
         "Do this now",
         (Column("what", "What"), Column("why", "Why"), Column("stake", "GPU-hours at stake")),
         tuple(
-            (shortened(each.what, LONGEST_WHAT), shortened(each.why, LONGEST_WHY), _at_stake(each))
-            for each in rows
+            (
+                shortened(action.what, LONGEST_WHAT),
+                shortened(action.why, LONGEST_WHY),
+                _at_stake(action),
+            )
+            for action in rows
         ),
-        found.nothing,
+        todo.nothing,
         f"{note}." * bool(note),
         wrapped=True,
-        places=tuple(Place(each.page, each.named, during) for each in rows),
+        places=tuple(Place(action.page, action.named, during) for action in rows),
     )
 
 

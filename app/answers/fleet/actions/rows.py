@@ -208,11 +208,11 @@ def of_hosts(ask: Ask, selection: Selection, told: Collection[Host] = ()) -> Ite
         )
 
 
-def _in_words(told: Told) -> str:
-    if told.n_times == 1:
-        return f"{told.what} on {moments.minute(told.first_at)} UTC"
-    since = f"{moments.minute(told.first_at)} to {moments.minute(told.last_at)} UTC"
-    return f"{told.what} {numbers.counted(told.n_times, 'time')}, {since}"
+def _in_words(event: Told) -> str:
+    if event.n_times == 1:
+        return f"{event.what} on {moments.minute(event.first_at)} UTC"
+    since = f"{moments.minute(event.first_at)} to {moments.minute(event.last_at)} UTC"
+    return f"{event.what} {numbers.counted(event.n_times, 'time')}, {since}"
 
 
 def _called(row: dict[object, object]) -> str:
@@ -327,22 +327,22 @@ def of_causes(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]
     """Causes that strike more often than before."""
     titles = ask(cause_titles)
     compared = ask(risen.compared, selection)
-    for each in compared.risen:
-        title = titles.get(each.cause, each.cause)
-        ratio = each.ratio
-        times = "were none" if ratio.value is None else f"were {each.before:,}"
+    for cause in compared.risen:
+        title = titles.get(cause.cause, cause.cause)
+        ratio = cause.ratio
+        times = "were none" if ratio.value is None else f"were {cause.before:,}"
         rate = "" if ratio.value is None else f": {numbers.number(ratio.value)} times the rate"
-        known = each.stake_gpu_hours.value is not None
+        known = cause.stake_gpu_hours.value is not None
         yield Action(
             "cause",
-            target("cause", selection.cluster or "", each.cause),
+            target("cause", selection.cluster or "", cause.cause),
             what=f"{title} rose",
-            why=f"{each.now:,} occurrences where {times} {compared.before_in_words}{rate} "
-            f"({numbers.interval(ratio)}), false discovery rate {numbers.percent(each.q_value)}",
-            stake=each.stake_gpu_hours if known else None,
+            why=f"{cause.now:,} occurrences where {times} {compared.before_in_words}{rate} "
+            f"({numbers.interval(ratio)}), false discovery rate {numbers.percent(cause.q_value)}",
+            stake=cause.stake_gpu_hours if known else None,
             stake_basis="beyond those expected" if known else "no GPUs are stated",
             page="failures",
-            named=period(compared.split_at, compared.to_at, timezone) | {"domain": each.domain},
+            named=period(compared.split_at, compared.to_at, timezone) | {"domain": cause.domain},
         )
 
 
