@@ -94,6 +94,11 @@ class Rows:
     """Fields; a column, or the key of one without a title, stands on every surface."""
     items: Sequence[Any]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what a chart lists: the ways to a value may be functions, which cannot be."""
+        headers, rows = self._of("chart")
+        return Rows, (headers, [dict(zip(headers, row, strict=True)) for row in rows])
+
     @property
     def fields(self) -> tuple[Field, ...]:
         """What describes the results."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from analytics.estimate import Estimate
 from app.answers.described import DATA, Rows, field
 from app.words.cells import Column
@@ -40,3 +42,7 @@ def test_headers_stand_also_where_no_row_is() -> None:
 def test_a_value_may_be_an_attribute_of_an_attribute() -> None:
     lower = field("least", of="lower.real", on=("json",))
     assert Rows((lower,), [ETTR]).records() == [{"least": 0.8}]
+
+
+def test_what_a_chart_lists_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(ROWS)).frame().equals(ROWS.frame())
