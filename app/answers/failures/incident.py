@@ -347,17 +347,15 @@ def _verdicts(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
 
 def standing(one: Incident) -> tuple[str, ...]:
     """That the id led elsewhere, or that the incident is none any more."""
-    row, notes = one.row, []
-    if one.asked_id != row["incident_id"]:
-        notes.append(
-            f"Incident {one.asked_id} was merged into {row['incident_id']}, which is shown."
-        )
+    name, notes = one.row["incident_id"], []
+    if one.asked_id != name:
+        notes.append(f"Incident {one.asked_id} was merged into {name}, which is shown.")
     if one.emptied:
         notes.append(
             "Empty: people took every failure out of it. What follows is what the records say; "
             "undo what they said to have it back."
         )
-    elif row["retired"]:
+    elif one.row["retired"]:
         notes.append(
             "Retired: with the records that are now in the store, its members are no incident any "
             "more. What follows is how it stood last."

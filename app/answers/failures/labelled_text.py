@@ -119,6 +119,7 @@ def of_training(trained: Trained, store: Path) -> Answer:
             f"labels that mean no cause: {', '.join(trained.labels_without_cause)}: "
             "`classify FILE` does not say them; [taxonomy.labels.site] in site.toml maps them"
         )
+    share = numbers.percent(evaluation.accuracy.value)
     record = {
         **_scores(evaluation),
         "n": model.n,
@@ -135,8 +136,8 @@ def of_training(trained: Trained, store: Path) -> Answer:
         "labels_without_cause": trained.labels_without_cause,
     }
     return _told(
-        f"A model of {numbers.counted(model.n, 'row')} names the label of "
-        f"{numbers.percent(evaluation.accuracy.value)} of rows it has not seen",
+        f"A model of {numbers.counted(model.n, 'row')} names the label of {share} of rows it has "
+        "not seen",
         evaluation,
         coverage=Number(of_failures.MODEL_COVERAGE, numbers.percent(checked.covered_ratio)),
         covered_accuracy=checked.covered_accuracy,
@@ -147,14 +148,12 @@ def of_training(trained: Trained, store: Path) -> Answer:
 
 def of_evaluation(tested: TextEvaluation, monthly: TextEvaluation | None = None) -> Answer:
     """How good a model of one file is on another; beside it, one trained anew each month."""
-    record = _evaluation_record(tested)
-    notes = tested.notes
-    if monthly is not None:
-        record["retrained"] = _evaluation_record(monthly) | {"trainings": monthly.trainings}
-        notes += tuple(f"retrained: {text}" for text in monthly.notes)
+    record, notes = _evaluation_record(tested), tested.notes
     sentence = f"The model names the label of {numbers.percent(tested.evaluation.accuracy.value)} "
     sentence += f"of {numbers.counted(tested.evaluation.n, 'row')}"
     if monthly is not None:
+        record["retrained"] = _evaluation_record(monthly) | {"trainings": monthly.trainings}
+        notes += tuple(f"retrained: {text}" for text in monthly.notes)
         accuracy = numbers.percent(monthly.evaluation.accuracy.value)
         sentence += f"; trained anew each month, of {accuracy}"
     return _told(

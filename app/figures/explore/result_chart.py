@@ -78,10 +78,9 @@ def _colour(frame: pd.DataFrame, x: str) -> str | None:
 def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str = "") -> go.Figure:
     """What do the rows look like?"""
     shown, left_out = _shown(frame, chart)
-    parts = [note, left_out]
     drawn = template.figure(
         title=f"{chart.y} by {chart.x}",
-        note=" · ".join(part for part in parts if part),
+        note=" · ".join(part for part in (note, left_out) if part),
         mode=mode,
         height=HEIGHT,
     )

@@ -91,14 +91,13 @@ def _add_total(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode
     known = [week for week in total if _height(week, rates=rates) is not None]
     if not rates or not known:
         return
-    estimates = [week.rate_per_1000_node_days for week in known]
+    estimates, palette = [week.rate_per_1000_node_days for week in known], template.PALETTES[mode]
     chart.add_scatter(
         x=[week.week + WEEK / 2 for week in known],
         y=[estimate.value for estimate in estimates],
         mode="markers",
-        marker={"size": 1, "color": template.PALETTES[mode].text},
-        error_y=template.whiskers(estimates, template.PALETTES[mode].muted, thickness=1)
-        | {"width": 3},
+        marker={"size": 1, "color": palette.text},
+        error_y=template.whiskers(estimates, palette.muted, thickness=1) | {"width": 3},
         customdata=[_says(week) for week in known],
         hovertemplate="<b>all shown</b><br>%{customdata}<extra></extra>",
         name="all shown",

@@ -61,12 +61,9 @@ def figure(
         Which kind of incidents it shows, in words.
     """
     drawn = list(causes[:MAX_CAUSES])
-    left_out = [
-        f"the latest {len(rows):,} of {total:,} incidents" if total > len(rows) else "",
-        f"{len(causes) - len(drawn):,} more causes in the table"
-        if len(causes) > len(drawn)
-        else "",
-    ]
+    left_out = [f"the latest {len(rows):,} of {total:,} incidents"] * (total > len(rows))
+    more = len(causes) - len(drawn)
+    left_out += [f"{more:,} more causes in the table"] * bool(more)
     chart = template.figure(
         title="When was there which incident, and which causes cost most?",
         note=" · ".join(part for part in (note, chosen, *left_out) if part),
@@ -79,7 +76,26 @@ def figure(
         own = rows[rows["cause"].eq(cause.cause) & rows["domain"].eq(cause.domain)]
         _add_incidents(times, own, place=place, largest=largest)
         _add_cost(times, cause, place)
-    _axes(times, drawn)
+    longest = max((_lost(cause)[0] for cause in drawn), default=0.0)
+    unit = _lost(drawn[0])[1] if drawn else "lost"
+    chart.update_layout(
+        xaxis={
+            "domain": [0, SPLIT - GAP],
+            "type": "date",
+            "title": f"Start of the incident ({timezone})",
+            "showgrid": True,
+        },
+        xaxis2={
+            "domain": [SPLIT, 1],
+            "title": f"GPU-hours {unit} (n incidents)",
+            "tickformat": ",",
+            "showgrid": True,
+            "range": [0, 1.35 * longest or 1.0],
+            "nticks": 4,
+        },
+    )
+    names = [domains.short(cause.title) for cause in drawn]
+    template.name_rows(chart, names, mode, showgrid=True)
     if len(rows):
         chart.update_xaxes(
             tickformat=tick_format(rows["start_at"].max() - rows["start_at"].min()),
@@ -126,53 +142,30 @@ def wrapped(text: str) -> str:
 
 def _add_cost(times: TimeChart, cause: IncidentCause, place: int) -> None:
     """GPU-hours that a cause lost, with the number at the bar's end."""
+    hours, unit = _lost(cause)
     said = (
-        f"<b>{html.escape(cause.title)}</b><br>{numbers.number(_hours(cause))} GPU-hours "
-        f"{_unit(cause)}; {numbers.counted(cause.n_incidents, 'incident')}, "
+        f"<b>{html.escape(cause.title)}</b><br>{numbers.number(hours)} GPU-hours {unit}; "
+        f"{numbers.counted(cause.n_incidents, 'incident')}, "
         f"{numbers.counted(cause.n_jobs, 'job')} hit"
     )
     times.figure.add_bar(
         orientation="h",
-        x=[_hours(cause)],
+        x=[hours],
         y=[place],
         xaxis="x2",
         width=0.62,
         marker=domains.fill(cause.domain, times.mode),
-        text=f"{numbers.count(_hours(cause))} in {cause.n_incidents:,}",
+        text=f"{numbers.count(hours)} in {cause.n_incidents:,}",
         textposition="outside",
         cliponaxis=False,
         customdata=[[None, said]],
         hovertemplate="%{customdata[1]}<extra></extra>",
-        name=f"GPU-hours {_unit(cause)}",
+        name=f"GPU-hours {unit}",
     )
 
 
-def _hours(cause: IncidentCause) -> float:
-    return cause.lost_gpu_hours if cause.ledger_gpu_hours is None else cause.ledger_gpu_hours
-
-
-def _unit(cause: IncidentCause) -> str:
-    return "by the 30-minute rule" if cause.ledger_gpu_hours is None else "lost"
-
-
-def _axes(times: TimeChart, drawn: Sequence[IncidentCause]) -> None:
-    longest = max(map(_hours, drawn), default=0.0)
-    unit = _unit(drawn[0]) if drawn else "lost"
-    times.figure.update_layout(
-        xaxis={
-            "domain": [0, SPLIT - GAP],
-            "type": "date",
-            "title": f"Start of the incident ({times.timezone})",
-            "showgrid": True,
-        },
-        xaxis2={
-            "domain": [SPLIT, 1],
-            "title": f"GPU-hours {unit} (n incidents)",
-            "tickformat": ",",
-            "showgrid": True,
-            "range": [0, 1.35 * longest or 1.0],
-            "nticks": 4,
-        },
-    )
-    names = [domains.short(cause.title) for cause in drawn]
-    template.name_rows(times.figure, names, times.mode, showgrid=True)
+def _lost(cause: IncidentCause) -> tuple[float, str]:
+    """GPU-hours that a bar draws, and what they are called."""
+    if cause.ledger_gpu_hours is None:
+        return cause.lost_gpu_hours, "by the 30-minute rule"
+    return cause.ledger_gpu_hours, "lost"

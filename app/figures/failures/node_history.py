@@ -12,6 +12,7 @@ from app.figures.failures import domains
 from app.figures.times import TimeChart
 from app.words import numbers
 from app.words.domains import title
+from app.words.plain import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +83,22 @@ def figure(
         _add_spells(times, history[history["kind"].eq(kind)], row=row, end=period[1])
     dated = is_event & history["start_at"].notna()
     for severity in (*SEVERITIES, UNKNOWN_SEVERITY):
-        _add_events(times, history[dated & severities.eq(severity)], severity)
+        events = history[dated & severities.eq(severity)]
+        says = [
+            f"{row['what']}: {_cut(row['text'])}<br>{times.moment(row['start_at'])}"
+            for row in events.to_dict("records")
+        ]
+        times.add_moments(
+            [severity] * len(events),
+            events["start_at"],
+            marker={
+                "symbol": "line-ns-open" if severity in ("info", UNKNOWN_SEVERITY) else "diamond",
+                "size": 10,
+                "color": getattr(times.palette, severity, times.palette.unknown),
+            },
+            name=severity,
+            **template.hover(says),
+        )
     chart.update_layout(barmode="overlay", margin={"r": 24})
     times.date_axis(*period)
     first, last = period
@@ -123,24 +139,6 @@ def _add_failures(times: TimeChart, attempts: pd.DataFrame, titles: Mapping[str,
             hovertemplate=f"%{{customdata}}{by}<extra></extra>",
             name="failed here" if here else "failed",
         )
-
-
-def _add_events(times: TimeChart, events: pd.DataFrame, severity: str) -> None:
-    says = [
-        f"{row['what']}: {_cut(row['text'])}<br>{times.moment(row['start_at'])}"
-        for row in events.to_dict("records")
-    ]
-    times.add_moments(
-        [severity] * len(events),
-        events["start_at"],
-        marker={
-            "symbol": "line-ns-open" if severity in ("info", UNKNOWN_SEVERITY) else "diamond",
-            "size": 10,
-            "color": getattr(times.palette, severity, times.palette.unknown),
-        },
-        name=severity,
-        **template.hover(says),
-    )
 
 
 def _add_spells(times: TimeChart, spells: pd.DataFrame, *, row: str, end: pd.Timestamp) -> None:
@@ -188,4 +186,4 @@ def _when(row: Mapping[Any, Any], times: TimeChart) -> str:
 def _cut(text: object) -> str:
     """A text that fits a hover, with what looks like markup as it was written."""
     said = text if isinstance(text, str) else numbers.UNKNOWN
-    return html.escape(said if len(said) <= LONGEST else said[: LONGEST - 1] + "…", quote=False)
+    return html.escape(shortened(said, LONGEST), quote=False)
