@@ -194,24 +194,24 @@ def sentence(one: Node, known: Collection[str], without: str | None = None) -> s
     """What happened on it, as far as sources of then show it; `without` says that no job is known
     to have run on it.
     """
+    times = numbers.counted(len(one.outages), "time")
     if without is not None:
-        events, out = numbers.counted(len(one.events), "health event"), len(one.outages)
+        events = numbers.counted(len(one.events), "health event")
         urgent = f", {len(one.urgent):,} of them critical or fatal" if len(one.events) else ""
-        outages = f", was out of service {numbers.counted(out, 'time')}" if out else ""
+        outages = f", was out of service {times}" if len(one.outages) else ""
         return f"{one.node} had {events}{urgent}{outages} in this period; {without}."
+    urgent = numbers.counted(len(one.urgent), "critical or fatal event")
     counts = {
-        OUT: (len(one.outages), f"was out of service {numbers.counted(len(one.outages), 'time')}"),
-        URGENT: (
-            len(one.urgent), f"had {numbers.counted(len(one.urgent), 'critical or fatal event')}"
-        ),
-        ENDED: (len(one.failed_here), f"ended {numbers.counted(len(one.failed_here), 'attempt')}"),
-    }  # fmt: skip
-    said = [text for name, (n, text) in counts.items() if n or name in known]
-    open_ = [name for name, (n, _) in counts.items() if not n and name not in known]
+        OUT: (one.outages, f"was out of service {times}"),
+        URGENT: (one.urgent, f"had {urgent}"),
+        ENDED: (one.failed_here, f"ended {numbers.counted(len(one.failed_here), 'attempt')}"),
+    }
+    said = [text for name, (rows, text) in counts.items() if len(rows) or name in known]
+    unseen = [name for name, (rows, _) in counts.items() if rows.empty and name not in known]
     happened = f"{one.node} {_listed(said, 'and')} in this period" if said else f"{one.node}"
-    if not open_:
+    if not unseen:
         return f"{happened}."
-    return f"{happened}; whether it {_listed(open_, 'or')} {sight.CANNOT}: {UNSHOWN}."
+    return f"{happened}; whether it {_listed(unseen, 'or')} {sight.CANNOT}: {UNSHOWN}."
 
 
 def _listed(parts: Sequence[str], last: str) -> str:
@@ -299,13 +299,8 @@ def history(one: Node, titles: Mapping[str, str], selection: Selection) -> Chart
 
 def jobs(one: Node) -> Table:
     """Attempts that ran on it, the latest first."""
-    return Table(
-        "node_jobs",
-        "Jobs",
-        JOBS,
-        one.attempts.assign(cluster=one.cluster),
-        "No job ran on this node in the period.",
-    )
+    rows, empty = one.attempts.assign(cluster=one.cluster), "No job ran on this node in the period."
+    return Table("node_jobs", "Jobs", JOBS, rows, empty)
 
 
 def failed(one: Node, titles: Mapping[str, str], known: Collection[str]) -> Table:

@@ -42,12 +42,7 @@ DESCRIBED = (
     ),
     field("n_both", "Incidents with both", "count"),
     field(
-        "of",
-        "Incidents",
-        "count",
-        "share.n",
-        on=TABLE,
-        help=of_failures.SHOWING_FIRST.definition,
+        "of", "Incidents", "count", "share.n", on=TABLE, help=of_failures.SHOWING_FIRST.definition
     ),
     field("lift", "Lift", "number", help=of_failures.LIFT.definition),
 )

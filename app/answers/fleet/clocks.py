@@ -109,8 +109,11 @@ def correction(one: Contradiction) -> str:
         )
     zones = {"source": one.source_zone, "reference": one.reference_zone}
     asked = [name for name in zones if one.suspect in (name, "either") and zones[name]]
-    asked = [name for name in asked if _is_lived_in(zones[name])] or asked
-    ways = [f"{_called(getattr(one.pair, name))} with --timezone {zones[name]}" for name in asked]
+    of_places = [name for name in asked if not str(zones[name]).startswith("Etc/")]
+    ways = [
+        f"{_called(getattr(one.pair, name))} with --timezone {zones[name]}"
+        for name in of_places or asked
+    ]
     if not ways:
         return "No zone explains it: mend the clock, or ingest with the right --timezone."
     return (
@@ -169,10 +172,6 @@ def table(ask: Ask, selection: Selection) -> Table:
     offsets = rows(ask(contradictions, Selection(selection.cluster)))
     empty = "No source contradicts another one in its times, as far as their records overlap."
     return offsets.table("clock_offsets", "Clocks", empty=empty, wrapped=True)
-
-
-def _is_lived_in(zone: str | None) -> bool:
-    return zone is not None and not zone.startswith("Etc/")
 
 
 def _called(source: str) -> str:

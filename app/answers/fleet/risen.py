@@ -73,13 +73,6 @@ class Compared:
         return tuple(cause for cause in self.causes if cause.risen)
 
     @property
-    def before_in_words(self) -> str:
-        """What now is compared with."""
-        if self.halves:
-            return "in the earlier half of the records"
-        return "in the period of equal length before"
-
-    @property
     def left_out(self) -> tuple[str, ...]:
         """Which causes are not compared, as a sentence; none where all are."""
         text = (

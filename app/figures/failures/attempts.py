@@ -37,15 +37,8 @@ def figure(
 ) -> go.Figure:
     """When did the attempts wait and run, and how did each end?
 
-    Parameters
-    ----------
-    attempts : DataFrame
-        Columns cluster, job_id, attempt, state, submit_at, start_at, end_at, cause, domain; oldest
-        first.
-    titles
-        Cause -> its title.
-    timezone
-        Zone of the axis.
+    Attempts, oldest first, have columns cluster, job_id, attempt, state, submit_at, start_at,
+    end_at, cause, domain; `titles` name causes.
     """
     drawn = attempts.tail(MAX_ATTEMPTS).reset_index(drop=True)
     left_out = len(attempts) - len(drawn)

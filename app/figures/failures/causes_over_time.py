@@ -42,14 +42,8 @@ def figure(
 ) -> go.Figure:
     """What fails how often, and does it change?
 
-    Parameters
-    ----------
-    causes
-        Series of the chosen domains.
-    titles
-        Cause -> its title.
-    exposure_known
-        Whether rates can be drawn; else attempts are.
+    Draws rates, or attempts where no exposure is known, of the chosen domains; `titles` name
+    causes.
     """
     unit = "Failed attempts per 1,000 node-days" if exposure_known else "Failed attempts per week"
     parts = times.part_weeks([week.exposure_node_days for week in causes.total])

@@ -47,18 +47,9 @@ def figure(
     Left one mark an incident, its area what the 30-minute rule gives; right what each cause lost by
     the ledger or, where it is not built, the sum of the rule.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Columns incident_id, start_at, cause, domain, lost_gpu_hours, n_jobs, summary.
-    causes
-        Their sums, what cost most first.
-    timezone
-        Zone of the axis.
-    total
-        Incidents there are, where `rows` holds only the latest.
-    chosen
-        Which kind of incidents it shows, in words.
+    Incidents have columns incident_id, start_at, cause, domain, lost_gpu_hours, n_jobs, summary;
+    they are the latest of a `total`, of the kind that `chosen` says in words. Of the causes those
+    that cost most come first.
     """
     drawn = list(causes[:MAX_CAUSES])
     left_out = [f"the latest {len(rows):,} of {total:,} incidents"] * (total > len(rows))

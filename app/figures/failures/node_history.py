@@ -44,19 +44,9 @@ def figure(
 ) -> go.Figure:
     """What happened on this node, and which of its jobs failed?
 
-    Parameters
-    ----------
-    history : DataFrame
-        Columns kind, start_at, end_at, what, severity, text.
-    attempts : DataFrame
-        Columns job_id, attempt, state, start_at, end_at, cause, domain, here
-        (this node ended it).
-    titles
-        Cause -> its title.
-    period
-        First and last time drawn; what has no end is drawn to the last.
-    timezone
-        Zone of the axis.
+    The history has columns kind, start_at, end_at, what, severity, text; attempts have job_id,
+    attempt, state, start_at, end_at, cause, domain, here (this node ended it); `titles` name
+    causes. What has no end is drawn to the end of the period.
     """
     is_event = history["kind"].eq("health_event")
     severities = history["severity"].astype("object")

@@ -83,7 +83,10 @@ def figure(
     A frame changes only what changes: symbols, colours and texts. The figure shows the first
     event; `app.widgets.replay` plays it.
     """
-    drawn = shown_nodes(replay)
+    worst = np.max(replay.shown, axis=1, initial=0)
+    first = np.array([name not in replay.first_nodes for name in replay.nodes])
+    ranked = np.lexsort((np.arange(len(worst)), -worst, first))  # those hit hardest first
+    drawn = sorted(ranked[:MOST_NODES].tolist())
     grid = _Grid(replay, drawn, timezone)
     chart = template.figure(
         title="Which node was in which state?",
@@ -92,7 +95,15 @@ def figure(
         height=FRAME_HEIGHT + ROW_HEIGHT * (grid.n_rows + grid.n_lines),
     )
     palette = template.PALETTES[mode]
-    scale = {"line": {"width": 1.5, "color": palette.background}, **_scale(domain, mode)}
+    of, n = colours(domain, mode), len(State)
+    steps = [[end / n, of[state]] for state in State for end in (state, state + 1)]
+    scale = {
+        "line": {"width": 1.5, "color": palette.background},
+        "cmin": -0.5,
+        "cmax": n - 0.5,
+        "colorscale": steps,
+        "showscale": False,
+    }
     names = [f"{cluster}/{replay.nodes[node]}" for node in drawn]
     story = template.hover([grid.story(node) for node in drawn], names)
     ring = [place for place, node in enumerate(drawn) if replay.nodes[node] in replay.first_nodes]
@@ -133,20 +144,13 @@ def first_moment(replay: Replay) -> int:
     return next(n for n, moment in enumerate(replay.moments) if moment.at == began)
 
 
-def shown_nodes(replay: Replay) -> list[int]:
-    """Places of the nodes that are drawn: of too many those hit hardest, in the order of all."""
-    worst = np.max(replay.shown, axis=1, initial=0)
-    first = np.array([name not in replay.first_nodes for name in replay.nodes])
-    ranked = np.lexsort((np.arange(len(worst)), -worst, first))
-    return sorted(ranked[:MOST_NODES].tolist())
-
-
 class _Grid:
     """Where each node stands, and what each moment changes."""
 
     def __init__(self, replay: Replay, drawn: Sequence[int], timezone: str) -> None:
         self.replay, self.drawn, self.timezone = replay, drawn, timezone
-        self.listed = len(drawn) <= LISTED
+        self.listed = len(drawn) <= LISTED  # names and states stand beside the marks
+        self.mode = "markers+text" if self.listed else "markers"
         place = np.arange(len(drawn))
         across = 1 if self.listed else ACROSS
         self.x: NDArray[np.int64] = place % across
@@ -181,11 +185,6 @@ class _Grid:
         counts = [f"\xa0{TITLES[state]}: {moment.counts.get(state, 0):,}" for state in self.states]
         return nodes, {"text": counts}, {"text": [f"<b>{told(moment, self.timezone)}</b>"]}
 
-    @property
-    def mode(self) -> str:
-        """Whether names and states stand beside the marks."""
-        return "markers+text" if self.listed else "markers"
-
     def story(self, node: int) -> str:
         """The node, its rack, and its changes of state."""
         states, replay = self.replay.states, self.replay
@@ -210,10 +209,3 @@ def told(moment: Moment, timezone: str) -> str:
 def clock(at: pd.Timestamp, timezone: str) -> str:
     """A time with its day, to the second."""
     return moments.second(at.tz_convert(timezone))
-
-
-def _scale(domain: str, mode: Mode) -> dict[str, Any]:
-    """States as colours: each number has one."""
-    of, n = colours(domain, mode), len(State)
-    steps = [[end / n, of[state]] for state in State for end in (state, state + 1)]
-    return {"cmin": -0.5, "cmax": n - 0.5, "colorscale": steps, "showscale": False}

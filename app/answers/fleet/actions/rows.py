@@ -327,6 +327,9 @@ def of_causes(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]
     """Causes that strike more often than before."""
     titles = ask(cause_titles)
     compared = ask(risen.compared, selection)
+    before = "in the period of equal length before"
+    if compared.halves:
+        before = "in the earlier half of the records"
     for cause in compared.risen:
         title = titles.get(cause.cause, cause.cause)
         ratio = cause.ratio
@@ -337,7 +340,7 @@ def of_causes(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]
             "cause",
             target("cause", selection.cluster or "", cause.cause),
             what=f"{title} rose",
-            why=f"{cause.now:,} occurrences where {times} {compared.before_in_words}{rate} "
+            why=f"{cause.now:,} occurrences where {times} {before}{rate} "
             f"({numbers.interval(ratio)}), false discovery rate {numbers.percent(cause.q_value)}",
             stake=cause.stake_gpu_hours if known else None,
             stake_basis="beyond those expected" if known else "no GPUs are stated",
