@@ -107,7 +107,7 @@ def _train(arguments: argparse.Namespace) -> Answer:
     from data.audit import noted
 
     root = _store_to_write(arguments.store)
-    model = labelled_text.trained(
+    answer = labelled_text.of_training(
         arguments.file,
         arguments.text,
         arguments.label,
@@ -116,10 +116,12 @@ def _train(arguments: argparse.Namespace) -> Answer:
         conf_level=arguments.conf_level,
         seed=arguments.seed,
     )
+    if root is None:
+        terminal.notice(f"the model was not stored: {arguments.store} is no folder, name one")
     untold = None if root is None else noted(root, "train", {"file": arguments.file})
     if untold is not None:
         terminal.notice(untold)
-    return labelled_text.of_training(model, arguments.store)
+    return answer
 
 
 def _evaluate(arguments: argparse.Namespace) -> Answer:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from analytics.failures.incidents.timeline import Timeline
     from app.ask import Ask
+    from app.words.terms import Term
     from data.store import Store
 
 MARKS = (
@@ -193,45 +194,39 @@ def facts(one: Incident) -> tuple[Number, ...]:
 
 def blast_radius(one: Incident) -> tuple[Number, ...]:
     """Jobs, GPU-hours and nodes, and how sure the cause is, each with its rows."""
-    row, name = one.row, str(one.row["incident_id"])
-    jobs = Part("Behind the number", _jobs, (name,))
-    hit: tuple[Number, ...] = (
-        composed(
-            terms.BLAST_RADIUS,
-            numbers.count(row["n_jobs"]),
-            f"{row['n_failed_jobs']:,} failed ({numbers.gpu_count(row['n_failed_gpus'])}), "
-            f"{row['n_preempted_jobs']:,} preempted "
-            f"({numbers.gpu_count(row['n_preempted_gpus'])})",
-            exact=row["n_jobs"],
-            unit="jobs",
-            opens=jobs,
-        ),
-        incidents.by_rule(
-            one.lost_gpu_hours, one.second_order_gpu_hours, int(row["n_unmeasured"]), jobs
-        ),
+    row, arguments = one.row, (str(one.row["incident_id"]),)
+
+    def number(
+        term: Term, text: str, parts: str, exact: float | None, unit: str, of: Any
+    ) -> Number:
+        opens = Part("Behind the number", of, arguments)
+        return composed(term, text, parts, exact=exact, unit=unit, opens=opens)
+
+    jobs = (
+        f"{row['n_failed_jobs']:,} failed ({numbers.gpu_count(row['n_failed_gpus'])}), "
+        f"{row['n_preempted_jobs']:,} preempted ({numbers.gpu_count(row['n_preempted_gpus'])})"
     )
-    if not one.jobs_known:
-        unknown = (terms.BLAST_RADIUS, terms.LOST_GPU_HOURS)
-        hit = tuple(Number(term, numbers.UNKNOWN, sight.NO_JOBS) for term in unknown)
-    return (
-        *hit,
-        composed(
-            terms.NODES_HIT,
-            numbers.count(row["n_nodes"]),
-            f"{len(row['nodes']):,} with evidence" if row["nodes_named"] else "none with evidence",
-            exact=row["n_nodes"],
-            unit="nodes",
-            opens=Part("Behind the number", _by_node, (name,)),
-        ),
-        composed(
-            terms.INCIDENT_CONFIDENCE,
-            numbers.percent(one.confidence),
-            numbers.counted(len(one.verdicts), "verdict"),
-            exact=one.confidence,
-            unit="ratio",
-            opens=Part("Behind the number", _verdicts, (name,)),
-        ),
+    nodes = f"{len(row['nodes']):,} with evidence" if row["nodes_named"] else "none with evidence"
+    verdicts = numbers.counted(len(one.verdicts), "verdict")
+    hit, surely = numbers.count(row["n_jobs"]), numbers.percent(one.confidence)
+    lost = incidents.by_rule(
+        one.lost_gpu_hours,
+        one.second_order_gpu_hours,
+        int(row["n_unmeasured"]),
+        Part("Behind the number", _jobs, arguments),
     )
+    shown = (
+        number(terms.BLAST_RADIUS, hit, jobs, row["n_jobs"], "jobs", _jobs),
+        lost,
+        number(
+            terms.NODES_HIT, numbers.count(row["n_nodes"]), nodes, row["n_nodes"], "nodes", _by_node
+        ),
+        number(terms.INCIDENT_CONFIDENCE, surely, verdicts, one.confidence, "ratio", _verdicts),
+    )
+    if one.jobs_known:
+        return shown
+    unknown = (terms.BLAST_RADIUS, terms.LOST_GPU_HOURS)
+    return (*(Number(term, numbers.UNKNOWN, sight.NO_JOBS) for term in unknown), *shown[2:])
 
 
 def cost(one: Incident) -> tuple[str, ...]:

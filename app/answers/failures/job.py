@@ -125,12 +125,12 @@ def job(store: Store, job_id: str, *, cluster: str | None = None) -> Job:
 
 def answer(ask: Ask, one: Job) -> Answer:
     """What became of a job, and why did it fail?"""
-    titles = ask(cause_titles)
-    drawn = one.attempts[[column.key for column in ATTEMPTS]]
+    titles, drawn = ask(cause_titles), one.attempts[[column.key for column in ATTEMPTS]]
+    says = "Attempts of the job along time, with their ends. The table has the values."
     chart = Chart(
         "failures.attempts",
         "What became of each attempt?",
-        "Attempts of the job along time, with their ends. The table has the values.",
+        says,
         (drawn,),
         options={"titles": titles},
         zoned=True,

@@ -48,20 +48,6 @@ ALTERNATIVES = (*columns("cause", "confidence"), Column("reason", "Because"))
 
 
 @dataclass(frozen=True)
-class Trained:
-    """What a training learnt."""
-
-    model: TextModel
-    evaluation: Evaluation
-    """Of the rows held out, each judged by a model that has not seen it."""
-    path: Path | None
-    """Where the model was stored."""
-    labels_without_cause: tuple[str, ...]
-    """Labels that mean no cause of the site's taxonomy."""
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class LabelledFiles:
     """A file to learn from, one to be judged by, and which of their columns say what."""
 
@@ -69,9 +55,9 @@ class LabelledFiles:
     test: str
     text: Sequence[str]
     label: str
-    time: str | None = None
-    conf_level: float = 0.90
-    seed: int = 0
+    time: str | None
+    conf_level: float
+    seed: int
 
     def read(self) -> tuple[LabelledText, LabelledText]:
         """The rows of both."""
@@ -106,57 +92,80 @@ class TextEvaluation:
     trainings: int
     notes: tuple[str, ...]
 
+    @property
+    def learnt(self) -> dict[str, Any]:
+        """Keys of the JSON besides the scores."""
+        return {"n_train": self.n_train, "abstaining": self.abstaining}
 
-def of_training(trained: Trained, store: Path) -> Answer:
-    """What a model learnt of labelled rows, judged by rows that were held out."""
-    model, evaluation = trained.model, trained.evaluation
-    checked = model.cross_validation
-    notes = [*trained.notes]
-    if trained.path is None:
-        notes.append(f"the model was not stored: {store} is no folder, name one")
-    if trained.labels_without_cause:
+
+def of_training(
+    name: str,
+    text: Sequence[str],
+    label: str,
+    *,
+    time: str | None,
+    root: Path | None,
+    conf_level: float,
+    seed: int,
+) -> Answer:
+    """What can a model learn of labelled rows? It is judged by rows that were held out, and stored
+    below `root` where one is given.
+    """
+    from analytics.failures.text_model.evaluation import evaluate
+    from analytics.failures.text_model.job_logs import cause_of_label
+    from analytics.failures.text_model.model import to_document
+
+    labelled = read_labelled_text(name, text, label, time=time)
+    causes = taxonomy() if root is None else load_site(root).causes
+    training = _model_of(_rows(labelled), text, in_order=time is not None, conf_level=conf_level)
+    model, checked = training.model, training.model.cross_validation
+    path = None if root is None else save_model(root, model.training_sha256, to_document(model))
+    judged = (training.truth, training.chosen, training.confidence)
+    evaluation = evaluate(*judged, conf_level=conf_level, seed=seed)
+    unmapped = tuple(name for name in model.labels if cause_of_label(name, causes) is None)
+    notes = [*_notes(name, labelled)]
+    if unmapped:
         notes.append(
-            f"labels that mean no cause: {', '.join(trained.labels_without_cause)}: "
-            "`classify FILE` does not say them; [taxonomy.labels.site] in site.toml maps them"
+            f"labels that mean no cause: {', '.join(unmapped)}: `classify FILE` does not say them; "
+            "[taxonomy.labels.site] in site.toml maps them"
         )
     share = numbers.percent(evaluation.accuracy.value)
-    record = {
-        **_scores(evaluation),
-        "n": model.n,
-        "n_judged": evaluation.n,
-        "in_time_order": checked.in_time_order,
-        "classes": dict(zip(model.labels, model.rows_by_label, strict=True)),
-        "text": model.columns,
-        "threshold": model.threshold,
-        "target_accuracy": model.target_accuracy,
-        "coverage": checked.covered_ratio,
-        "covered_accuracy": checked.covered_accuracy,
-        "training_sha256": model.training_sha256,
-        "model": None if trained.path is None else str(trained.path),
-        "labels_without_cause": trained.labels_without_cause,
-    }
-    return _told(
+    return _scored(
         f"A model of {numbers.counted(model.n, 'row')} names the label of {share} of rows it has "
         "not seen",
         evaluation,
         coverage=Number(of_failures.MODEL_COVERAGE, numbers.percent(checked.covered_ratio)),
         covered_accuracy=checked.covered_accuracy,
-        record=record,
+        record={
+            "n": model.n,
+            "n_judged": evaluation.n,
+            "in_time_order": checked.in_time_order,
+            "classes": dict(zip(model.labels, model.rows_by_label, strict=True)),
+            "text": model.columns,
+            "threshold": model.threshold,
+            "target_accuracy": model.target_accuracy,
+            "coverage": checked.covered_ratio,
+            "covered_accuracy": checked.covered_accuracy,
+            "training_sha256": model.training_sha256,
+            "model": None if path is None else str(path),
+            "labels_without_cause": unmapped,
+        },
         notes=tuple(notes),
     )
 
 
-def of_evaluation(tested: TextEvaluation, monthly: TextEvaluation | None = None) -> Answer:
+def of_evaluation(tested: TextEvaluation, monthly: TextEvaluation | None) -> Answer:
     """How good a model of one file is on another; beside it, one trained anew each month."""
-    record, notes = _evaluation_record(tested), tested.notes
+    record, notes = tested.learnt, tested.notes
     sentence = f"The model names the label of {numbers.percent(tested.evaluation.accuracy.value)} "
     sentence += f"of {numbers.counted(tested.evaluation.n, 'row')}"
     if monthly is not None:
-        record["retrained"] = _evaluation_record(monthly) | {"trainings": monthly.trainings}
+        again = _scores(monthly.evaluation) | monthly.learnt
+        record["retrained"] = again | {"trainings": monthly.trainings}
         notes += tuple(f"retrained: {text}" for text in monthly.notes)
         accuracy = numbers.percent(monthly.evaluation.accuracy.value)
         sentence += f"; trained anew each month, of {accuracy}"
-    return _told(
+    return _scored(
         sentence,
         tested.evaluation,
         coverage=estimated(of_failures.MODEL_COVERAGE, "share", tested.abstaining.coverage),
@@ -166,7 +175,7 @@ def of_evaluation(tested: TextEvaluation, monthly: TextEvaluation | None = None)
     )
 
 
-def _told(
+def _scored(
     sentence: str,
     evaluation: Evaluation,
     *,
@@ -176,6 +185,9 @@ def _told(
     notes: tuple[str, ...],
 ) -> Answer:
     """Scores as headline numbers, label by label, and at several coverages."""
+    by_label = Rows(PER_CLASS, evaluation.per_class)
+    by_coverage = Rows(AT_COVERAGE, evaluation.at_coverage)
+    record = _scores(evaluation) | record
     return Answer(
         sentence,
         (
@@ -185,10 +197,8 @@ def _told(
             estimated(of_failures.COVERED_ACCURACY, "share", covered_accuracy),
         ),
         (
-            Rows(PER_CLASS, evaluation.per_class).table("per_class", "Label by label"),
-            Rows(AT_COVERAGE, evaluation.at_coverage).table(
-                "at_coverage", "Where the model speaks less often"
-            ),
+            by_label.table("per_class", "Label by label"),
+            by_coverage.table("at_coverage", "Where the model speaks less often"),
         ),
         notes=notes,
         record=record,
@@ -196,45 +206,9 @@ def _told(
     )
 
 
-def _evaluation_record(tested: TextEvaluation) -> dict[str, Any]:
-    learnt = {"n_train": tested.n_train, "abstaining": tested.abstaining}
-    return _scores(tested.evaluation) | learnt
-
-
 def _scores(evaluation: Evaluation) -> dict[str, Any]:
     keys = ("accuracy", "macro_f1", "n", "per_class", "at_coverage")
     return {key: getattr(evaluation, key) for key in keys}
-
-
-def trained(
-    name: str,
-    text: Sequence[str],
-    label: str,
-    *,
-    time: str | None = None,
-    root: Path | None = None,
-    conf_level: float = 0.90,
-    seed: int = 0,
-) -> Trained:
-    """What can a model learn from these labelled rows? Stored below `root` where one is given."""
-    from analytics.failures.text_model.evaluation import evaluate
-    from analytics.failures.text_model.job_logs import cause_of_label
-    from analytics.failures.text_model.model import to_document
-
-    labelled = read_labelled_text(name, text, label, time=time)
-    causes = taxonomy() if root is None else load_site(root).causes
-    training = _model_of(_rows(labelled), text, in_order=time is not None, conf_level=conf_level)
-    model = training.model
-    path = None if root is None else save_model(root, model.training_sha256, to_document(model))
-    unmapped = [name for name in model.labels if cause_of_label(name, causes) is None]
-    judged = (training.truth, training.chosen, training.confidence)
-    return Trained(
-        model,
-        evaluate(*judged, conf_level=conf_level, seed=seed),
-        path,
-        labels_without_cause=tuple(unmapped),
-        notes=_notes(name, labelled),
-    )
 
 
 def evaluated(files: LabelledFiles) -> TextEvaluation:

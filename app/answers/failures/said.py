@@ -36,7 +36,7 @@ def history(store: Store, target: str) -> list[Annotation]:
 
 def of_incident(store: Store, incident_id: str) -> list[Annotation]:
     """All that was said of an incident and of those merged into it, and which attempts moved."""
-    here, moved_by = store.arranged, "incident"
+    here = store.arranged
     about = {f"incident:{incident_id}"}
     about |= {f"incident:{one}" for one, other in here.same.items() if other == incident_id}
     moved = {
@@ -47,7 +47,7 @@ def of_incident(store: Store, incident_id: str) -> list[Annotation]:
     return [
         each
         for each in State(store.root).history()
-        if each.target in about or (each.target in moved and each.field == moved_by)
+        if each.target in about or (each.target in moved and each.field == "incident")
     ]
 
 

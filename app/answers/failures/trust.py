@@ -89,15 +89,15 @@ def of_checks(ask: Ask, selection: Selection) -> Answer:
         return Answer("", blocks=(NO_CHECKS,))
     sizes = by_size(ask(by_chance, selection))
     over, discounted = trusted.n_over, trusted.n_discounted
+    fires, are = "fires" if over == 1 else "fire", "is" if discounted == 1 else "are"
     note = (
         "Whole store as of the last publish, whatever the period. The paper asks that under 1 % of "
         "completed jobs see a failed check (Kokolis et al., arXiv 2410.21680). "
         f"{of_failures.CAUSAL_RATIO.label}: {of_failures.CAUSAL_RATIO.definition}"
     )
     return Answer(
-        f"{numbers.counted(over, 'check')} of {len(trusted.checks):,} "
-        f"{'fires' if over == 1 else 'fire'} around the end of more than 1 % of completed "
-        f"attempts; {discounted:,} {'is' if discounted == 1 else 'are'} discounted as evidence.",
+        f"{numbers.counted(over, 'check')} of {len(trusted.checks):,} {fires} around the end of "
+        f"more than 1 % of completed attempts; {discounted:,} {are} discounted as evidence.",
         blocks=(Table("check_calibration", "Checks", CHECKS, trusted.checks), sizes),
         notes=(note,),
     )
@@ -126,15 +126,10 @@ SCORES = (
 PAIRS = ("actual", "found", "attempts", "share_of_actual")
 
 
-def matrices(
-    store: Store, selection: Selection, *, conf_level: float = 0.90
-) -> dict[str, ConfusionMatrix]:
+def matrices(store: Store, selection: Selection) -> dict[str, ConfusionMatrix]:
     """Verdicts beside the right causes, by where these come from: planted, confirmed."""
-    pairs = failure_queries.confusion(store, selection)
-    return {
-        str(basis): confusion_matrix(rows, conf_level=conf_level)
-        for basis, rows in pairs.groupby("basis", sort=False)
-    }
+    pairs = failure_queries.confusion(store, selection).groupby("basis", sort=False)
+    return {str(basis): confusion_matrix(rows) for basis, rows in pairs}
 
 
 def of_verdicts(matrix: ConfusionMatrix) -> Answer:

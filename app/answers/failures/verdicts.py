@@ -69,14 +69,8 @@ def answer(
     listed = ask(failure_queries.verdict_rows, selection, cause=cause, domain=domain, limit=limit)
     logged = ask(summarised, selection).n_logged
     known = "failure is" if logged == 1 else "failures are"
-    note = f"{logged:,} {known} known without an attempt, and not listed"
-    return Answer(
-        "",
-        blocks=(_table(listed),),
-        notes=(note,) if logged else (),
-        record=listed,
-        sheet=listed,
-    )
+    notes = (f"{logged:,} {known} known without an attempt, and not listed",) if logged else ()
+    return Answer("", blocks=(_table(listed),), notes=notes, record=listed, sheet=listed)
 
 
 def attempts(

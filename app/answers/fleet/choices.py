@@ -38,14 +38,12 @@ class Choices:
 def choices(store: Store) -> Choices:
     """What can be selected?"""
     clusters = fleet.clusters(store)
-    first_at, last_at = fleet.extent(store)
     return Choices(
-        clusters=tuple(clusters["cluster"]),
-        partitions=tuple(fleet.distinct(store, "partition")),
-        accounts=tuple(fleet.distinct(store, "account")),
-        timezones=dict(zip(clusters["cluster"], clusters["timezone"], strict=True)),
-        first_at=first_at,
-        last_at=last_at,
+        tuple(clusters["cluster"]),
+        tuple(fleet.distinct(store, "partition")),
+        tuple(fleet.distinct(store, "account")),
+        dict(zip(clusters["cluster"], clusters["timezone"], strict=True)),
+        *fleet.extent(store),
         synthetic=fleet.is_synthetic(store),
     )
 

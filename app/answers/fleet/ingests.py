@@ -240,9 +240,9 @@ def rejected(ask: Ask, wanted: Wanted, *, limit: int = EVERYTHING, offset: int =
     """A page of the records that could not be read, those of the newest ingest first."""
     reason, text = wanted.reason, wanted.text
     rows = ask(fleet.rejected_rows, None, limit=limit, reason=reason, text=text, offset=offset)
-    empty = "Every record of every ingest could be read."
-    if wanted != Wanted():
-        empty = "No rejected record is like that."
+    empty = "No rejected record is like that."
+    if wanted == Wanted():
+        empty = "Every record of every ingest could be read."
     everything = Part("Rejected rows", rejected, (wanted,), total=ask(matching, wanted))
     return Table("rejected_rows", "Rejected rows", REJECTED, rows, empty, everything=everything)
 
