@@ -57,11 +57,11 @@ class Period:
         >>> Period(datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 2, 3, tzinfo=UTC)).words
         '1 Feb 2026 00:00 to 3 Feb 2026 00:00 UTC'
         """
-        for zone in (self.timezone, "UTC"):
-            days = self._days(zone)
-            if days is not None and (_is_week(*days) or _is_month(*days)):
-                return f"{_called(*days)} ({zone})"
-        return numbers.period(self.from_at, self.to_at, "UTC")
+        whole = self._whole()
+        if whole is None:
+            return numbers.period(self.from_at, self.to_at, "UTC")
+        first, after, zone = whole
+        return f"{_called(first, after)} ({zone})"
 
     @property
     def file_part(self) -> str:
@@ -74,14 +74,12 @@ class Period:
         >>> Period(*week, "Europe/Berlin").file_part, Period(None, None).file_part
         ('2026-W47', 'all-time')
         """
-        for zone in (self.timezone, "UTC"):
-            days = self._days(zone)
-            if days is not None and _is_week(*days):
-                year, number, _ = days[0].isocalendar()
-                return f"{year}-W{number:02d}"
-            if days is not None and _is_month(*days):
-                return f"{days[0]:%Y-%m}"
-        return self._dates()
+        whole = self._whole()
+        if whole is None:
+            return self._dates()
+        first, after, _ = whole
+        year, number, _ = first.isocalendar()
+        return f"{year}-W{number:02d}" if _is_week(first, after) else f"{first:%Y-%m}"
 
     def _dates(self) -> str:
         zone = ZoneInfo(self.timezone)
@@ -96,13 +94,17 @@ class Period:
             return f"from-{first}"
         return first if first == last else f"{first}-to-{last}"
 
-    def _days(self, timezone: str) -> tuple[date, date] | None:
-        """Its first day and the one after its last; None where it is not of whole days."""
+    def _whole(self) -> tuple[date, date, str] | None:
+        """First day, the one after the last, and the zone of a whole week or month; else None."""
         if self.from_at is None or self.to_at is None:
             return None
-        begin, end = (at.astimezone(ZoneInfo(timezone)) for at in (self.from_at, self.to_at))
-        whole = begin.time() == end.time() == time()
-        return (begin.date(), end.date()) if whole else None
+        for zone in (self.timezone, "UTC"):
+            begin, end = (at.astimezone(ZoneInfo(zone)) for at in (self.from_at, self.to_at))
+            days = begin.date(), end.date()
+            midnights = begin.time() == end.time() == time()
+            if midnights and (_is_week(*days) or _is_month(*days)):
+                return (*days, zone)
+        return None
 
 
 def file_stem(what: str, during: Period, clusters: Sequence[str], *, synthetic: bool) -> str:

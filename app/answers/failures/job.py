@@ -287,16 +287,8 @@ def excerpts(
 ) -> tuple[Excerpt, ...]:
     """Of each file the lines that evidence names with those around them, else its last ones.
 
-    Parameters
-    ----------
-    title
-        What stands before the name of the file.
-    around
-        Lines before and after each line that is named.
-    last
-        Lines of the end of a log in which none is named.
-    most
-        Lines of a file that are kept.
+    So many lines stand before and after each that is named (`around`), or at the end of a log
+    (`last`); of a file at `most` so many are kept. The title stands before its name.
     """
     counting = lines_named(evidence)
     whole = [

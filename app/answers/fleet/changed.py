@@ -88,10 +88,7 @@ def silent(store: Store, selection: Selection) -> tuple[str, ...]:
 def answer(ask: Ask, selection: Selection, *, before_is: str = "the period before") -> Answer:
     """What changed against the period of equal length before?
 
-    Parameters
-    ----------
-    before_is
-        What that period is called, such as the week before.
+    `before_is` is what that period is called, such as the week before.
     """
     before = None if ask(mttf.measured_before, selection) is None else preceding(selection)
     seen = ask(sight.sight, selection)

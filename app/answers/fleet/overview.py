@@ -35,9 +35,6 @@ HOW: dict[Verdict, str] = {
     "act": "clearly above {than}",
     "unknown": "too little to say whether that is above {than}",
 }
-WORDS: dict[Verdict, str] = {
-    "well": "Well", "watch": "Watch", "act": "Act", "unknown": "Unknown"
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ def sentence(shown: Judged) -> str:
         return mttf.fleet_sentence(shown.report)
     said = mttf.rate_in_words(shown.report)
     blind = shown.verdict == "unknown" and shown.report.failures_known is None
-    word = CANNOT if blind else WORDS[shown.verdict]
+    word = CANNOT if blind else shown.verdict
     said = f"{word[:1].upper()}{word[1:]}: {said[:1].lower()}{said[1:]}"
     if shown.than.value is not None and not blind:
         of = f"{shown.reference}, by its definition"
