@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from app.words.cells import Kind
+    from app.words.terms import Term
 
 Surface = Literal["table", "json", "csv", "chart"]
 EVERYWHERE: tuple[Surface, ...] = ("table", "json", "csv", "chart")
@@ -80,9 +81,15 @@ def field(
     *,
     on: tuple[Surface, ...] = EVERYWHERE,
     names: Mapping[Surface, str | tuple[str, ...]] | None = None,
+    term: Term | None = None,
     **column: Any,
 ) -> Field:
-    """A field with its column in one line; `column` is what else `Column` holds."""
+    """A field with its column in one line; `column` is what else `Column` holds.
+
+    A `term` of the glossary gives the title, where none is given, and the help.
+    """
+    if term is not None:
+        title, column["help"] = title or term.label, term.definition
     return Field(Column(key, title, kind, **column), of, on, names or {})
 
 

@@ -437,7 +437,7 @@ def by_cause(summary: IncidentSummary) -> Table:
         field("jobs", "Jobs hit", "count", "n_jobs"),
         field("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number", none=NO_COST),
         field("lost_gpu_hours", "By the 30-minute rule (GPU-h)", "number"),
-        field("cause", "Name", wide=True, help=of_failures.CAUSE_NAME.definition),
+        field("cause", "Name", wide=True, term=of_failures.CAUSE_NAME),
     )
     empty = "No incident touches the period."
     return Rows(described, summary.by_cause).table(

@@ -29,7 +29,7 @@ DESCRIBED = (
         "comes_with",
         "Come with",
         of=lambda companion: " + ".join(companion.companions),
-        help=terms.COMPANIONS.definition,
+        term=terms.COMPANIONS,
     ),
     field("share", "Share", "share", on=TABLE),
     field(
@@ -41,10 +41,8 @@ DESCRIBED = (
         on=CSV,
     ),
     field("n_both", "Incidents with both", "count"),
-    field(
-        "of", "Incidents", "count", "share.n", on=TABLE, help=of_failures.SHOWING_FIRST.definition
-    ),
-    field("lift", "Lift", "number", help=of_failures.LIFT.definition),
+    field("of", "Incidents", "count", "share.n", on=TABLE, term=of_failures.SHOWING_FIRST),
+    field("lift", "Lift", "number", term=of_failures.LIFT),
 )
 NONE_TOGETHER = Missing(
     "signals",

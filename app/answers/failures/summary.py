@@ -330,7 +330,7 @@ def _causes(causes: Sequence[CauseCount], cost: GoodputLedger | None = None) -> 
         field(RATE, "Failed per 1,000 node-days", "rate"),
         field("who_acts", "Who acts", of="owner"),
         field("action", "What to do", wide=True),
-        field("cause", "Name", wide=True, help=of_failures.CAUSE_NAME.definition),
+        field("cause", "Name", wide=True, term=of_failures.CAUSE_NAME),
     )
     return Rows(described, causes)
 

@@ -68,12 +68,11 @@ def by_chance(
 
 def by_size(sizes: Sequence[SizeChance]) -> Table:
     """How often does chance hit failed attempts of each size, and how often does it name them?"""
-    hit, misled = of_failures.HIT_BY_CHANCE, of_failures.MISATTRIBUTED
     described = (
         field("nodes", "Nodes", of=lambda size: numbers.nodes(size.nodes_from, size.nodes_to)),
         field("attempts", "Failed attempts", "count", "n_attempts"),
-        field("hit_by_chance", hit.label, "share", help=hit.definition),
-        field("misattributed", misled.label, "share", help=misled.definition),
+        field("hit_by_chance", kind="share", term=of_failures.HIT_BY_CHANCE),
+        field("misattributed", kind="share", term=of_failures.MISATTRIBUTED),
     )
     return Rows(described, sizes).table(
         "misattribution_by_size",
@@ -115,13 +114,11 @@ NOT_CONFIRMED = Missing(
 SCORES = (
     field("cause", "Cause"),
     field("domain", "Domain"),
-    field(
-        "actual", "Right cause of", "count", "n_actual", help=of_failures.RIGHT_CAUSE_OF.definition
-    ),
-    field("found", "Named for", "count", "n_found", help=of_failures.NAMED_FOR.definition),
+    field("actual", "Right cause of", "count", "n_actual", term=of_failures.RIGHT_CAUSE_OF),
+    field("found", "Named for", "count", "n_found", term=of_failures.NAMED_FOR),
     field("right", "Both", "count", "n_right"),
-    field("precision", "Precision", "share", help=of_failures.PRECISION.definition),
-    field("recall", "Recall", "share", help=of_failures.RECALL.definition),
+    field("precision", "Precision", "share", term=of_failures.PRECISION),
+    field("recall", "Recall", "share", term=of_failures.RECALL),
 )
 PAIRS = ("actual", "found", "attempts", "share_of_actual")
 

@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 DESCRIBED = (
     field("cluster", "Cluster"),
     field("source", "Source"),
-    field("first_day", "First day (UTC)", "day", "first_at", help=of_fleet.FIRST_DAY.definition),
-    field("last_day", "Last day (UTC)", "day", "last_at", help=of_fleet.LAST_DAY.definition),
+    field("first_day", "First day (UTC)", "day", "first_at", term=of_fleet.FIRST_DAY),
+    field("last_day", "Last day (UTC)", "day", "last_at", term=of_fleet.LAST_DAY),
     field("records", "Records", "count", "n_rows"),
     field("days_with_records", "Days with records", "count", "days_with_rows"),
-    field("quiet_days", "Quiet days", "count", "days_quiet", help=of_fleet.QUIET_DAYS.definition),
+    field("quiet_days", "Quiet days", "count", "days_quiet", term=of_fleet.QUIET_DAYS),
     field(
         "days_without_records",
         "Days not known",
         "count",
         "days_without_rows",
-        help=of_fleet.DAYS_NOT_KNOWN.definition,
+        term=of_fleet.DAYS_NOT_KNOWN,
     ),
 )
 TABLES = Column("table", "Table"), Column("rows", "Rows", "count")

@@ -7,6 +7,7 @@ import pickle
 from analytics.estimate import Estimate
 from app.answers.described import DATA, Rows, field
 from app.words.cells import Column
+from app.words.glossary import of_failures
 
 ETTR = Estimate(0.9, 0.8, 0.95, 0.9, 12)
 FIELDS = (
@@ -46,3 +47,9 @@ def test_a_value_may_be_an_attribute_of_an_attribute() -> None:
 
 def test_what_a_chart_lists_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(ROWS)).frame().equals(ROWS.frame())
+
+
+def test_a_term_of_the_glossary_gives_the_title_and_the_help() -> None:
+    plain = field("lift", kind="number", term=of_failures.LIFT).column
+    assert (plain.title, plain.help) == (of_failures.LIFT.label, of_failures.LIFT.definition)
+    assert field("lift", "Over chance", term=of_failures.LIFT).column.title == "Over chance"
