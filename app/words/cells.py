@@ -160,7 +160,7 @@ def neutral(text: str) -> str:
 
 
 def neutral_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose texts, names of columns included, no spreadsheet runs as formulas."""
+    """A frame with texts and column names that no spreadsheet runs as formulas."""
     texts_only = frame.select_dtypes(["object", "string"]).columns
     safe = frame.assign(
         **{

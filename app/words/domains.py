@@ -25,7 +25,7 @@ def title(domain: str) -> str:
 
 
 def series_title(series: CauseSeries, titles: Mapping[str, str]) -> str:
-    """A cause in words, or the causes of a domain that are not told apart."""
+    """Title of a cause, or of the other causes of a domain together."""
     if series.cause is not None:
         return titles.get(series.cause, series.cause)
     return f"Other {title(series.domain)} ({numbers.counted(series.n_causes, 'cause')})"

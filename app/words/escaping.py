@@ -40,7 +40,7 @@ def escaped(text: str) -> str:
 
 
 def without_links(line: str, write: Callable[[str], str]) -> str:
-    """A line whose addresses are code; the rest of it is written by a function."""
+    """A line with its addresses as code and the rest as `write` makes it."""
     parts, begun = [], 0
     for address in _ADDRESS.finditer(line):
         parts += [write(line[begun : address.start()]), code(address[0])]
@@ -60,7 +60,7 @@ def _quoted(match: re.Match[str]) -> str:
 
 
 def with_code(text: str) -> str:
-    r"""Escaped text in which what stands between backticks, such as a command, is code.
+    r"""Escaped text; what stands between backticks, such as a command, is code.
 
     >>> with_code("pass `--min-gpus 0` for *all*")
     'pass `--min-gpus 0` for \\*all\\*'

@@ -32,7 +32,7 @@ UNITS = (
 
 
 def count(value: float | None) -> str:
-    """A whole number, thousands separated; what is not nothing is never written as 0.
+    """A whole number, thousands separated; a small value is never written as 0.
 
     >>> count(12345), count(0.2), count(None)
     ('12,345', '0.200', 'unknown')

@@ -30,7 +30,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Text of at most so many letters; an ellipsis says that it goes on.
+    """Text cut to at most `longest` letters, with an ellipsis.
 
     >>> shortened("a long name", 6), shortened("short", 6)
     ('a lon…', 'short')

@@ -1,4 +1,4 @@
-"""Which failures count, and whose fault were they? One record and one wording of it for all."""
+"""Which failures count, and whose fault were they? The one record and wording of it."""
 
 from __future__ import annotations
 

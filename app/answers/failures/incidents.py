@@ -228,7 +228,7 @@ def answer(
 
 
 def _unknown(said: Answer, summary: IncidentSummary, seen: Sight) -> Answer:
-    """With the record and the sheet that there always are, whose every number is unknown."""
+    """The answer with its usual record and sheet, every number unknown."""
     record = {"definition": DEFINITION, **dict.fromkeys(_named(summary)), "costliest_cause": None}
     return replace(
         said,
@@ -264,7 +264,7 @@ def not_derived(ask: Ask, selection: Selection) -> str:
 
 
 def in_words(summary: IncidentSummary, seen: Sight) -> str:
-    """What happened, as far as anybody could see it."""
+    """What happened, as far as sources could show it."""
     if not summary.n_incidents and seen.none:
         return sight.refused(WHAT, seen)
     if summary.n_incidents and not summary.n_with_jobs and seen.jobs_unknown:
@@ -274,7 +274,7 @@ def in_words(summary: IncidentSummary, seen: Sight) -> str:
 
 
 def sentence(summary: IncidentSummary) -> str:
-    """What happened, and how much of it waits for somebody."""
+    """What happened, and how many incidents are open."""
     if not summary.n_incidents:
         return "No incident in this selection."
     n = summary.n_with_jobs

@@ -253,7 +253,7 @@ def _is_text(value: object) -> bool:
 
 
 def log_lines(ask: Ask, cluster: str, attempt_key: str) -> pd.DataFrame:
-    """The log of an attempt, as far as excerpts read it."""
+    """The first lines of an attempt's log."""
     return ask(failure_queries.log_lines, cluster, attempt_key, limit=READ_LINES)
 
 

@@ -131,7 +131,7 @@ def named_in(store: Store, cluster: str | None, name: str) -> pd.DataFrame:
 
 
 def in_no_incident(ask: Ask, cluster: str | None) -> str:
-    """What is said of a node that no incident of any period names."""
+    """The sentence about a node that no incident names."""
     what = "Whether an incident names this node"
     if cluster is None:
         return f"{what} {sight.CANNOT}: its cluster is not known."
@@ -191,8 +191,9 @@ def shown_by(store: Store, selection: Selection) -> frozenset[str]:
 
 
 def sentence(one: Node, known: Collection[str], without: str | None = None) -> str:
-    """What happened on it, as far as sources of then show it; `without` says that no job is known
-    to have run on it.
+    """What happened on the node, as far as sources of the period show it.
+
+    `without` is the reason why no job is known to have run there.
     """
     times = numbers.counted(len(one.outages), "time")
     if without is not None:
@@ -334,7 +335,7 @@ def in_period(named: pd.DataFrame, selection: Selection) -> pd.DataFrame:
 
 
 def outages(one: Node) -> Table:
-    """Times out of service and failures that a log tells, the latest first."""
+    """Outages, and failures that a failure log lists, the latest first."""
     rows = one.history[one.history["kind"].isin(("node_event", "node_failure"))]
     return _records(rows, "outages", "Out of service", OUTAGES)
 
@@ -382,7 +383,7 @@ def _behind(
 
 
 def no_job_known(ask: Ask, cluster: str | None) -> str:
-    """That no job ran on a host, as far as the records of its cluster can tell."""
+    """How sure the cluster's records are that no job ran on a host."""
     n_ran, n_unplaced = ask(hosts.placed).get(cluster, (0, 0))
     if not n_ran:
         return f"the records hold no job{'' if cluster is None else f' of cluster {cluster}'}"

@@ -95,7 +95,7 @@ def notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
 
 
 def sentence(summary: FailureSummary) -> str:
-    """What failed, and whose fault it was, as far as any source could show that."""
+    """What failed and whose fault it was, as far as sources could show it."""
     seen = summary.sight
     if not summary.n_ended and not summary.n_failed:
         if seen is not None and (seen.beyond or seen.jobs_unknown):
@@ -336,7 +336,7 @@ def _causes(causes: Sequence[CauseCount], cost: GoodputLedger | None = None) -> 
 
 
 def by_domain(summary: FailureSummary) -> Table:
-    """Failed attempts of each domain; where none could be seen, no domain is told to have none."""
+    """Failed attempts of each domain; where failures could not be seen, only those with some."""
     described = (
         field("domain", "Domain", of=lambda domain: domains.title(domain.domain)),
         field("attempts", "Failed attempts", "count", "n_attempts"),

@@ -167,7 +167,7 @@ def _incidents(ask: Ask, now: Selection, before: Selection | None) -> tuple[str,
 def _compared(
     quantity: str, kind: Kind, now: Estimate, before: Estimate | None
 ) -> tuple[str, str, str, str]:
-    """An estimate of both periods; a change is told where the two intervals do not overlap."""
+    """An estimate of both periods; it changed clearly where the two intervals do not overlap."""
     if before is None:
         return quantity, _written(kind, now), UNKNOWN, UNKNOWN
     known = [(estimate.value, estimate.lower, estimate.upper) for estimate in (now, before)]

@@ -97,7 +97,7 @@ def unrecorded(
 
 
 def whole_weeks(store: Store, cluster: str | None) -> tuple[Period, ...]:
-    """The weeks whose end the records have reached, the last one first; empty without a time."""
+    """Whole weeks that the records cover to the end, the last first; none without a time."""
     first_at, last_at = fleet.extent(store)
     if last_at is None:
         return ()

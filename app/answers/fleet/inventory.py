@@ -35,7 +35,7 @@ class Known:
 
     @property
     def idle_rests_on(self) -> str:
-        """What is said beside idle GPU-hours: nothing where inventories list all of the time."""
+        """What idle GPU-hours assume; empty where inventories cover the whole time."""
         rows = self.clusters[self.clusters["basis"].eq("gpu_time")]
         parts = []
         if (rows["n_observed"] > 0).any():

@@ -50,14 +50,14 @@ class Fleet:
 
     @property
     def unknown_of(self) -> str:
-        """The clusters whose nodes' states no record says, where those of others are known."""
+        """Clusters without records of node states, where other clusters have them."""
         if self.n_out_of_service is None or not self.without_states:
             return ""
         return f"unknown of {', '.join(self.without_states)}"
 
     @property
     def in_service(self) -> str:
-        """What is said where no node is known to be out of service."""
+        """The sentence where no node is known to be out of service."""
         known = f", as far as is known ({self.unknown_of})" if self.unknown_of else ""
         return f"All nodes are in service{known}"
 
@@ -108,7 +108,7 @@ def behind(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
 
 
 def unplanned(shown: Fleet) -> Table | Missing:
-    """The same without those whose outage was planned."""
+    """Nodes whose outage was not planned."""
     table = out_of_service(shown)
     if isinstance(table, Missing):
         return table
@@ -125,7 +125,7 @@ def unplanned(shown: Fleet) -> Table | Missing:
 
 
 def out_of_service(shown: Fleet) -> Table | Missing:
-    """The nodes that need somebody, the latest first; or what would tell them."""
+    """Nodes out of service, the latest first; or the source that would show them."""
     if shown.n_out_of_service is None:
         return UNKNOWN
     empty = f"{shown.in_service}."

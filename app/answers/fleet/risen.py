@@ -134,7 +134,7 @@ def _both(
     earlier: Selection,
     later: Selection,
 ) -> pd.DataFrame:
-    """What a query says of the time before and of now, which the column `now` tells apart."""
+    """Rows of a query for the time before and for now (column `now`)."""
     frames = [
         query(store, selection).assign(now=selection is later) for selection in (earlier, later)
     ]

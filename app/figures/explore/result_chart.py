@@ -68,7 +68,7 @@ def suggested(frame: pd.DataFrame) -> Chart | None:
 
 
 def _colour(frame: pd.DataFrame, x: str) -> str | None:
-    """A column that tells rows of the same place on the axis apart; None where there are none."""
+    """A column that separates rows with the same x; None where no two share one."""
     if not frame[x].duplicated().any():
         return None
     words = frame.select_dtypes(["object", "string"]).columns

@@ -119,7 +119,7 @@ def _spells(shown: Coverage, span: pd.DatetimeIndex, step: pd.Timedelta) -> Iter
 
 
 def _state(n_rows: float, forgotten: bool) -> str:
-    """What a mark with so many rows stands for; NaN where nothing is known of it."""
+    """State of a mark by its number of rows; NaN where nothing is known."""
     if n_rows > 0:
         return COVERED
     if forgotten:

@@ -112,7 +112,7 @@ class Listed:
 
     @property
     def nothing(self) -> str:
-        """What is said where nothing is to do: that nobody knows, where none could be seen."""
+        """The sentence of an empty list; it says so where failures could not be seen."""
         if self.sight is not None and self.sight.without:
             return sight.refused(WHAT, self.sight)
         return NOTHING
@@ -150,7 +150,7 @@ def listed(
     timezone: str = "UTC",
     said: Sequence[Annotation] | None = None,
 ) -> Listed:
-    """Rows of every kind, by what is at stake; a snooze that has passed holds nothing back.
+    """Rows of every kind, the largest stake first; a row whose snooze has passed is due again.
 
     `said` is what `decisions` says, where it was asked before.
     """
@@ -232,7 +232,7 @@ def _range(action: Action) -> Estimate:
 
 
 def brief(todo: Listed, most: int, during: Period) -> Table:
-    """The first rows of the first screen in few words, for documents; what is over is counted.
+    """The first rows in short, for documents; those that are over are only counted.
 
     Each leads to its evidence, in the period by which it was found.
     """

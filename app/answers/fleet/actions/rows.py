@@ -173,7 +173,7 @@ def of_lemons(ask: Ask, selection: Selection) -> Iterator[Action]:
 
 
 def needing(store: Store, selection: Selection) -> tuple[HostFinding, ...]:
-    """Hosts that no job used and that need somebody; what programs run into is left out."""
+    """Hosts without jobs that somebody should look at; faults of user programs are left out."""
     rows = hosts.warned(store, selection)
     site = load_site(store.root)
     cause = of_events(rows, weights(site.attribution.table, site.causes))["cause"]
@@ -225,7 +225,7 @@ def _called(row: dict[object, object]) -> str:
 def of_incidents(
     ask: Ask, selection: Selection, *, told: Collection[Host] = ()
 ) -> Iterator[Action]:
-    """Incidents that nobody has resolved: of very many the largest and the latest.
+    """Unresolved incidents: if there are very many, the largest and the latest.
 
     One that hit no job is left out where the hosts that it names have rows of their own (`told`).
     """
