@@ -12,7 +12,7 @@ from app.figures.times import TimeChart
 from app.words import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import plotly.graph_objects as go
 
@@ -49,10 +49,19 @@ def figure(
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(drawn), 1),
     )
     last = drawn[["submit_at", "start_at", "end_at"]].max().max()
-    rows = [_Row(row, place, last=last) for place, row in enumerate(drawn.to_dict("records"))]
+    until = drawn["end_at"].fillna(last)  # an open end is drawn up to the last time that is known
     times = TimeChart(chart, timezone, mode)
-    _add_bars(times, rows)
-    _add_ends(times, rows, titles)
+    waited = zip(drawn["submit_at"], drawn["start_at"].fillna(until), strict=True)
+    outline = {
+        "color": times.palette.background,
+        "line": {"width": 1, "color": times.palette.muted},
+    }
+    _add_bars(times, "queued", waited, marker=outline, width=0.55)
+    ran = zip(drawn["start_at"], until, strict=True)
+    filled = {"color": template.translucent(times.palette.series, 0.55), "line": {"width": 0}}
+    _add_bars(times, "running", ran, marker=filled, width=1.0)
+    for place, row in enumerate(drawn.to_dict("records")):
+        _add_end(times, row, place, titles)
     chart.update_layout(barmode="overlay", margin={"r": NAMES_PX, "t": 68})
     times.date_axis(drawn["submit_at"].min(), last)
     template.name_rows(chart, [template.plain(name) for name in names(drawn)], mode)
@@ -68,67 +77,42 @@ def names(attempts: pd.DataFrame) -> list[str]:
     ]
 
 
-class _Row:
-    """Times of one attempt; an open end is drawn up to the last time that is known."""
+def _add_bars(
+    times: TimeChart,
+    what: str,
+    spans: Iterable[tuple[pd.Timestamp, pd.Timestamp]],
+    *,
+    marker: Mapping[str, object],
+    width: float,
+) -> None:
+    known = {place: span for place, span in enumerate(spans) if not pd.isna(list(span)).any()}
+    says = []
+    for span in known.values():
+        hours = (span[1] - span[0]).total_seconds() / SECONDS_PER_HOUR
+        when = (" to ".join(numbers.moment(at, zone) for at in span) for zone in times.zones)
+        says.append("<br>".join([f"{what} {numbers.duration(hours)}", *when]))
+    bars = {"width": BAR_WIDTH * width, "marker": marker, "name": what}
+    times.add_spans(list(known), known.values(), says=says, **bars)
 
-    def __init__(self, attempt: dict[Any, Any], place: int, *, last: pd.Timestamp) -> None:
-        self.attempt, self.place = attempt, place
-        submit, start, end = (attempt[c] for c in ("submit_at", "start_at", "end_at"))
-        self.ended = not pd.isna(end)
-        until = end if self.ended else last
-        self.queued = (submit, until if pd.isna(start) else start)
-        self.ran = (start, until)
-        self.until = until
 
-
-def _add_bars(times: TimeChart, rows: list[_Row]) -> None:
-    palette = times.palette
-    outline = {"color": palette.background, "line": {"width": 1, "color": palette.muted}}
-    filled = {"color": template.translucent(palette.series, 0.55), "line": {"width": 0}}
-    for what, marker, width in (("queued", outline, 0.55), ("running", filled, 1.0)):
-        spans = [(row.place, row.queued if what == "queued" else row.ran) for row in rows]
-        known = {place: span for place, span in spans if not pd.isna(list(span)).any()}
-        says = []
-        for span in known.values():
-            hours = (span[1] - span[0]).total_seconds() / SECONDS_PER_HOUR
-            when = (" to ".join(numbers.moment(at, zone) for at in span) for zone in times.zones)
-            says.append("<br>".join([f"{what} {numbers.duration(hours)}", *when]))
-        times.add_spans(
-            list(known),
-            known.values(),
-            says=says,
-            width=BAR_WIDTH * width,
-            marker=marker,
-            name=what,
+def _add_end(
+    times: TimeChart, attempt: Mapping[Any, Any], place: int, titles: Mapping[str, str]
+) -> None:
+    """How an attempt ended: a mark in the colour of the domain, and in words at the side."""
+    cause, domain, end = attempt["cause"], attempt["domain"], attempt["end_at"]
+    said = attempt["state"] if isinstance(attempt["state"], str) else numbers.UNKNOWN
+    if pd.isna(end):
+        said += ", no end recorded"
+    elif isinstance(cause, str):
+        said += f": {domains.short(titles.get(cause, cause))}"
+    said, failed = template.plain(said), isinstance(domain, str)
+    if not pd.isna(end):
+        colour = domains.colour(domain, times.mode) if failed else times.palette.muted
+        times.add_moments(
+            [place],
+            [end],
+            marker={"symbol": "x" if failed else "line-ns-open", "size": 10, "color": colour},
+            hovertemplate=f"{said}<br>{times.moment(end)}<extra></extra>",
+            name="end",
         )
-
-
-def _add_ends(times: TimeChart, rows: list[_Row], titles: Mapping[str, str]) -> None:
-    """How each attempt ended: a mark in the colour of the domain, and in words at the side."""
-    palette = times.palette
-    for row in rows:
-        failed, said = isinstance(row.attempt["domain"], str), template.plain(_end(row, titles))
-        domain = str(row.attempt["domain"])
-        if row.ended:
-            times.add_moments(
-                [row.place],
-                [row.until],
-                marker={
-                    "symbol": "x" if failed else "line-ns-open",
-                    "size": 10,
-                    "color": domains.colour(domain, times.mode) if failed else palette.muted,
-                },
-                hovertemplate=f"{said}<br>{times.moment(row.until)}<extra></extra>",
-                name="end",
-            )
-        template.beside(times.figure, said, row.place, colour=palette.text)
-
-
-def _end(row: _Row, titles: Mapping[str, str]) -> str:
-    state = row.attempt["state"] if isinstance(row.attempt["state"], str) else numbers.UNKNOWN
-    if not row.ended:
-        return f"{state}, no end recorded"
-    cause = row.attempt["cause"]
-    if not isinstance(cause, str):
-        return str(state)
-    return f"{state}: {domains.short(titles.get(cause, cause))}"
+    template.beside(times.figure, said, place, colour=times.palette.text)
