@@ -6,7 +6,8 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
@@ -44,21 +45,33 @@ def answer() -> NoReturn:
     signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds + 1.0)
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but the answer reaches the parent
-    database, sql = request["database"], request["sql"]
-    try:
-        _answer(request, limits, out)
-    except Exception as error:  # noqa: BLE001  any doubt is a refusal, and its reason must arrive
-        text, place = reason.told(error, sql, str(Path(database).parent))
-        out.write(wire.line({"error": text, "place": place}))
+    with _refusing(request, out):
+        con = _confined(request["database"], limits)
+        _write_answer(con, request, limits, out=out)
     out.flush()
     os._exit(0)  # giving back a gigabyte in good order takes time
 
 
-def _answer(request: dict[str, Any], limits: QueryLimits, out: IO[bytes]) -> None:
-    con = _connect(request["database"], limits)
-    reach_nothing()
-    con.execute(f"SET threads = {THREADS}")  # started only now, so that Landlock holds them too
-    con.execute("SET lock_configuration = true")
+@contextmanager
+def _refusing(request: dict[str, Any], out: IO[bytes]) -> Iterator[None]:
+    """Any doubt is a refusal, and its reason must arrive."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001
+        text, place = reason.told(error, request["sql"], str(Path(request["database"]).parent))
+        out.write(wire.line({"error": text, "place": place}))
+
+
+def judged(con: duckdb.DuckDBPyConnection, request: bytes, out: IO[bytes]) -> None:
+    """Answers one request on a connection that is locked, without the limits of a process."""
+    asked = json.loads(request, object_hook=wire.restore)
+    with _refusing(asked, out):
+        _write_answer(con, asked, QueryLimits(**asked["limits"]), out=out)
+
+
+def _confined(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
+    """The snapshot, open in a process that can reach nothing else."""
+    con = locked(database, limits, first=reach_nothing)
     # Only now: the snapshot is open.
     confine(
         {
@@ -69,6 +82,13 @@ def _answer(request: dict[str, Any], limits: QueryLimits, out: IO[bytes]) -> Non
             resource.RLIMIT_CORE: 0,
         }
     )
+    return con
+
+
+def _write_answer(
+    con: duckdb.DuckDBPyConnection, request: dict[str, Any], limits: QueryLimits, *, out: IO[bytes]
+) -> None:
+    """Judges the query, runs it and writes its rows."""
     folder = str(Path(request["database"]).parent)
     statement, parameters = judge.only_statement(
         con, request["sql"], folder, dict(request["parameters"])
@@ -77,7 +97,13 @@ def _answer(request: dict[str, Any], limits: QueryLimits, out: IO[bytes]) -> Non
     _write_rows(con, out, limits)
 
 
-def _connect(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
+def locked(
+    database: str, limits: QueryLimits, *, first: Callable[[], object] = lambda: None
+) -> duckdb.DuckDBPyConnection:
+    """The snapshot, read-only, with every door of DuckDB's locked.
+
+    `first` is done once it is open, before DuckDB starts threads: so that Landlock holds them too.
+    """
     con = duckdb.connect(
         database,
         read_only=True,
@@ -99,6 +125,9 @@ def _connect(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
     # Without external access DuckDB still lets a query open the snapshot's own file, for writing
     # too: EXPLAIN ANALYZE COPY ... TO that path emptied it, read-only connection or not.
     con.execute("SET disabled_filesystems = 'LocalFileSystem'")
+    first()
+    con.execute(f"SET threads = {THREADS}")
+    con.execute("SET lock_configuration = true")
     return con
 
 

@@ -14,10 +14,12 @@ import pytest
 
 from data.errors import QueryError
 from data.sandbox import QueryLimits, keep_spares, run_query
-from tests.some import some_at_once
+from tests.data.judged_here import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from data.sandbox import QueryResult
 
 QUICK = QueryLimits(wall_seconds=10.0, cpu_seconds=10)
 TIGHT = QueryLimits(
@@ -203,11 +205,11 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some_at_once(REFUSED, one_in=24))
+@pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_one_query_of_the_snapshot_is_refused(place: Path, name: str) -> None:
     before = digest(place)
     with pytest.raises(QueryError) as refusal:
-        run_query(place / "warehouse-1.duckdb", REFUSED[name].replace("<place>", str(place)), QUICK)
+        ask(place / "warehouse-1.duckdb", REFUSED[name].replace("<place>", str(place)), QUICK)
     reason = str(refusal.value)
     assert reason
     assert "\n" not in reason
@@ -255,7 +257,8 @@ CONTAINED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some_at_once(CONTAINED, one_in=48))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONTAINED)
 def test_what_would_take_everything_ends_within_its_limits(place: Path, name: str) -> None:
     started = time.monotonic()
     with contextlib.suppress(QueryError):  # what was cheap after all, or cut, is no error
@@ -296,13 +299,13 @@ CHEAP_NOTHING = {
 }
 
 
-@pytest.mark.parametrize("name", some_at_once(CHEAP_NOTHING, one_in=12))
+@pytest.mark.parametrize("name", CHEAP_NOTHING)
 def test_what_is_harmless_shows_nothing_of_the_server(
     place: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAULTLINE_PROBE", MARK)
     before = digest(place)
-    result = run_query(place / "warehouse-1.duckdb", CHEAP_NOTHING[name], QUICK)
+    result = ask(place / "warehouse-1.duckdb", CHEAP_NOTHING[name], QUICK)
     shown = repr(result.rows)
     assert "hidden-place" not in shown
     assert MARK not in shown
@@ -385,10 +388,10 @@ HONEST = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some_at_once(HONEST, one_in=12))
+@pytest.mark.parametrize("name", HONEST)
 def test_an_honest_query_is_answered(place: Path, name: str) -> None:
     sql, expected = HONEST[name]
-    rows = run_query(place / "warehouse-1.duckdb", sql, replace(QUICK, wall_seconds=20.0)).rows
+    rows = ask(place / "warehouse-1.duckdb", sql, replace(QUICK, wall_seconds=20.0)).rows
     assert rows == expected
 
 
@@ -406,10 +409,42 @@ DESCRIPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", some_at_once(DESCRIPTIONS, one_in=5))
+@pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_a_question_about_the_data_itself_is_answered(place: Path, name: str) -> None:
     sql, n_rows = DESCRIPTIONS[name]
-    assert len(run_query(place / "warehouse-1.duckdb", sql, QUICK).rows) == n_rows
+    assert len(ask(place / "warehouse-1.duckdb", sql, QUICK).rows) == n_rows
+
+
+AS_PROCESSES = {
+    "honest": HONEST["dots"][0],
+    "description": DESCRIPTIONS["summarize"][0],
+    "harmless": CHEAP_NOTHING["variables"],
+    **{
+        name: REFUSED[name]
+        for name in (
+            "two with a comment",
+            "EXECUTE",
+            "PIVOT that writes",
+            "SHOW a setting",
+            "zero byte",
+            "nested too deep",
+            "unknown parameter",
+        )
+    },
+}
+"""Ten of all kinds: a process says the same as its judge here."""
+
+
+@pytest.mark.parametrize("name", AS_PROCESSES)
+def test_a_process_answers_as_its_judge_does(place: Path, name: str) -> None:
+    def said(way: Callable[..., QueryResult]) -> object:
+        sql = AS_PROCESSES[name].replace("<place>", str(place))
+        try:
+            return way(place / "warehouse-1.duckdb", sql, QUICK).rows
+        except QueryError as error:
+            return str(error)
+
+    assert said(run_query) == said(ask)
 
 
 def test_there_are_as_many_probes_as_were_asked_for() -> None:
