@@ -140,6 +140,7 @@ def test_a_process_says_of_a_table_what_a_mapping_would_read(tmp_path: Path) -> 
     assert found.rows["state"].tolist() == ["COMPLETED"]
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_told_of_the_name_that_people_know(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"^mine\.csv: holds no delay of a pair"):
         asked(tmp_path, "links", "source,destination,delay_us\na,b,x\n", None, least_ratio=1.2)

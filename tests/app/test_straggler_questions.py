@@ -17,7 +17,6 @@ from data.errors import DataError
 from data.filters import Selection
 from data.store import Store
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,9 +109,10 @@ def test_the_node_of_a_slow_worker_has_most_of_what_workers_cost_alone(
     assert spread.top_share_ratio > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sacct", "options", "words"),
-    some_at_once([
+    [
         ("", {"job": None}, "names no job that the store knows"),
         (_row(job=8), {}, "names no job that the store knows"),
         (_row(gpus=32), {}, "the trace is of 16 GPUs, the job had 32"),
@@ -121,7 +121,7 @@ def test_the_node_of_a_slow_worker_has_most_of_what_workers_cost_alone(
         (_row(), {"ranks": False}, "does not number its workers"),
         (_row() + _row(nodes="n[1-2]", again=1, start="2026-01-06T00:00:00",
                        end="2026-01-06T12:00:00"), {}, "which attempt was traced is unknown"),
-    ], one_in=3),
+    ],
 )  # fmt: skip
 def test_what_is_not_known_stays_unknown_with_its_reason(
     tmp_path: Path, sacct: str, options: dict[str, object], words: str

@@ -374,6 +374,7 @@ def test_site_toml_narrows_what_is_assumed_and_builds_the_ledger_anew(tmp_path: 
     assert not actions.build_ledger(tmp_path)
 
 
+@pytest.mark.slow
 def test_what_a_person_decides_moves_the_loss(tmp_path: Path) -> None:
     lost_store(tmp_path, state="FAILED", failed_node=None).close()
     assert ledger.measured(Store.open(tmp_path), ALL).losses == ()
@@ -385,6 +386,7 @@ def test_what_a_person_decides_moves_the_loss(tmp_path: Path) -> None:
     assert ledger.measured(Store.open(tmp_path), ALL).losses == ()
 
 
+@pytest.mark.slow
 def test_new_records_make_the_ledger_anew(tmp_path: Path) -> None:
     lost_store(tmp_path).close()
     store = store_of(tmp_path, jobs=[job("2", 13, 14)])

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from data.publish.merge import merge
 from data.tables import records, tables
-from tests.some import some_at_once
 
 BEGIN = datetime(2024, 3, 1, tzinfo=UTC)
 Row = dict[str, Any]
@@ -233,8 +232,9 @@ def test_what_was_said_of_a_trace_can_be_corrected() -> None:
         assert unsaid.rows("straggler_traces", name) == [(said[name],)]
 
 
-@pytest.mark.parametrize("table", some_at_once(OTHERS, one_in=2))
-@pytest.mark.parametrize("n_orders", some_at_once([1, 5], one_in=2))
+@pytest.mark.slow
+@pytest.mark.parametrize("table", OTHERS)
+@pytest.mark.parametrize("n_orders", [1, 5])
 def test_the_order_of_other_records_does_not_matter(table: str, n_orders: int) -> None:
     rows = OTHERS[table]
     whole = Merged((table, rows))

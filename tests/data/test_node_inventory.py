@@ -153,6 +153,7 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Clusters:
     return Clusters(Store.open(root))
 
 
+@pytest.mark.slow
 def test_gpu_hours_of_a_mixed_cluster_are_those_of_jobs_and_of_the_inventorys_idle(
     clusters: Clusters,
 ) -> None:

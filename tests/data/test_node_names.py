@@ -125,6 +125,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cluster_of(tmp_path_factory.mktemp("mixed") / "store", spellings)
 
 
+@pytest.mark.slow
 def test_files_in_mixed_spellings_give_the_numbers_of_one_spelling(
     plain: dict[str, Any], mixed: Path
 ) -> None:

@@ -98,6 +98,7 @@ def jobs_first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_records_are_those_of_the_cluster_that_knows_their_host_or_job(jobs_first: Path) -> None:
     found = rows(
         jobs_first,

@@ -18,7 +18,6 @@ from data.site import Site, load_site
 from data.state import State
 from data.store import Store
 from data.tables import tables
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,7 +154,8 @@ def test_inputs_that_are_unknown_are_refused(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", some_at_once(sorted(EVERY_STAGE), one_in=2))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(EVERY_STAGE))
 def test_a_stage_needs_no_table_and_no_column_that_it_does_not_declare(
     root: Path, name: str
 ) -> None:

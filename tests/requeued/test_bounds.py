@@ -104,6 +104,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Case:
     return Case(Cluster(12, 400, 5, often=True), tmp_path_factory.mktemp("small"))
 
 
+@pytest.mark.slow
 def test_the_ledger_of_all_attempts_is_what_the_cluster_itself_knows(small: Case) -> None:
     truth = small.truth(small.whole)
     found = {each.bucket: each.gpu_seconds / 3600 for each in small.whole.buckets}
@@ -117,6 +118,7 @@ def test_the_ledger_of_all_attempts_is_what_the_cluster_itself_knows(small: Case
     assert not small.whole.bounded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [True, False], ids=["restarts", "no_restarts"])
 def test_without_attempts_before_a_requeue_the_truth_lies_within_the_bounds(
     small: Case, restarts: bool

@@ -86,6 +86,7 @@ def test_what_is_missing_held_no_more_than_was_free_in_its_life(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_attempt_before_the_records_changes_nothing_where_attempts_were_kept(
     tmp_path: Path,
 ) -> None:

@@ -66,6 +66,7 @@ def small(folder: Path) -> pd.DataFrame:
     return judged(Cluster(SMALL), folder)
 
 
+@pytest.mark.slow
 def test_what_broke_is_named_at_any_size(small: pd.DataFrame) -> None:
     found = scores(small)
     assert found["n_faults"].sum() >= 20
@@ -105,6 +106,7 @@ def test_both_hold_in_every_size_class_of_large_clusters(tmp_path: Path) -> None
     assert found["called_hardware"].max() <= 0.005
 
 
+@pytest.mark.slow
 def test_lemons_of_the_second_cluster_are_of_eight_kinds_and_read_whole(tmp_path: Path) -> None:
     cluster, root = LemonCluster(seed=3, n_jobs=2_500), tmp_path / "store"
     files = [str(path) for path in cluster.files(tmp_path).values()]

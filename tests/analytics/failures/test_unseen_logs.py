@@ -58,6 +58,7 @@ def traps(judged: Judged) -> Judged:
     return [one for one in judged if one[0]["trap"] == "yes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_every_log_has_a_label_and_a_quarter_are_traps(
     name: str, judged: Mapping[str, Judged]

@@ -156,6 +156,7 @@ def test_every_page_of_the_demo_names_the_first_cause_of_the_ledger(demo_store: 
     assert len(set(found["costs"])) == 1
 
 
+@pytest.mark.slow
 def test_without_a_ledger_no_other_cost_takes_its_place(contrary: Path, tmp_path: Path) -> None:
     root = shutil.copytree(contrary, tmp_path / "store")
     State(root).annotate("attempt:c/user", "cause", "key_error", author="me")  # newer than it

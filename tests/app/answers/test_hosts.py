@@ -134,6 +134,7 @@ def test_filters_and_a_year_of_nothing_leave_no_host(store: Store) -> None:
         assert [row.named["node"] for row in of_hosts(of_store(store), selection)] == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("host", "whose", "events", "jobs"),
     [

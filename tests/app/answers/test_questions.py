@@ -19,7 +19,6 @@ from data.current import SCHEMA_VERSION
 from data.filters import Selection
 from data.queries import fleet, reliability
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,8 +62,9 @@ def test_running_time_by_size_adds_up_to_the_exposure(demo: Store) -> None:
     assert ones.running_hours / 24 / 8 < alone
 
 
-@pytest.mark.parametrize("by", some_at_once(RATE_GROUPS, one_in=2))
-@pytest.mark.parametrize("min_gpus", some_at_once([0, 129], one_in=2))
+@pytest.mark.slow
+@pytest.mark.parametrize("by", RATE_GROUPS)
+@pytest.mark.parametrize("min_gpus", [0, 129])
 def test_groups_add_up_to_the_whole(demo: Store, by: str, min_gpus: int) -> None:
     first, last = choices(demo).first_at, choices(demo).last_at
     for selection in (

@@ -103,6 +103,7 @@ def _with_a_crowd(store: Path) -> None:
     actions.ingest_files(store, "sacct", [str(path)], actions.Options(cluster="c", timezone="UTC"))
 
 
+@pytest.mark.slow
 def test_an_incident_is_acknowledged_here_and_on_its_page_until_undone(store: Path) -> None:
     first, *others = _listed(store).due
     assert (first.kind, first.page) == ("incident", "incident")
@@ -169,6 +170,7 @@ def test_the_command_prints_the_same_and_puts_off(
     actions.undo(store, made["annotation_id"])
 
 
+@pytest.mark.slow
 def test_a_redacted_list_names_no_user(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _with_a_crowd(store)
     said = {}

@@ -65,6 +65,7 @@ def fits(found: dict[str, int], folder: Path, file_mode: int, folder_mode: int) 
     assert not wrong
 
 
+@pytest.mark.slow
 def test_what_a_store_holds_is_private_whatever_the_umask(
     faultline: Callable[..., Any], tmp_path: Path, umask: int
 ) -> None:
@@ -77,6 +78,7 @@ def test_what_a_store_holds_is_private_whatever_the_umask(
         fits(found, folder, 0o600, 0o700)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("said", "file_mode", "folder_mode"), SETTINGS[1:])
 def test_site_toml_says_who_may_read(
     faultline: Callable[..., Any], tmp_path: Path, said: str, file_mode: int, folder_mode: int

@@ -75,6 +75,7 @@ def told(faultline: Callable[..., Any], root: Path) -> Callable[..., Any]:
     return lambda *arguments: faultline(*arguments, "--store", root).json
 
 
+@pytest.mark.slow
 def test_a_merge_holds_everywhere_at_once_and_its_undo_restores_what_was(
     told: Callable[..., Any], root: Path
 ) -> None:
@@ -204,6 +205,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_cannot_be_merged_or_moved_is_refused_in_one_line(
     refused: Callable[..., str], root: Path
 ) -> None:
@@ -307,6 +309,7 @@ def test_times_are_those_of_the_status_that_holds(
         assert by == ([first] if status in holding else []), status
 
 
+@pytest.mark.slow
 def test_an_incident_of_today_that_hit_no_job_is_not_over(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

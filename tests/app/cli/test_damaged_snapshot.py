@@ -88,6 +88,7 @@ def tries(place: Path, step: int) -> list[tuple[int, tuple[str, ...]]]:
     return [(at, COMMANDS[n % len(COMMANDS)]) for n, at in enumerate(places)]
 
 
+@pytest.mark.slow
 def test_a_damaged_byte_never_gives_another_number(
     faultline: Callable[..., Any], place: Path
 ) -> None:

@@ -21,7 +21,6 @@ import pytest
 from app.show.files import write_file
 from data.errors import DataError
 from data.state import State
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,7 +124,8 @@ def tried(faultline: Callable[..., Any], place: Path, name: str, n_points: int) 
     return n_refused
 
 
-@pytest.mark.parametrize("name", some_at_once(OPERATIONS, one_in=6))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_a_full_disk_loses_nothing(faultline: Callable[..., Any], place: Path, name: str) -> None:
     assert tried(faultline, place, name, FEW) == FEW
 
@@ -138,11 +138,10 @@ def test_a_disk_full_at_fifty_points_loses_nothing(
     assert tried(faultline, place, name, MANY) == MANY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "buffered"),
-    some_at_once(
-        [("ingest --list", True), ("ingest --help", True), ("ingest --help", False)], one_in=3
-    ),
+    [("ingest --list", True), ("ingest --help", True), ("ingest --help", False)],
 )
 def test_an_output_that_cannot_be_written_is_told_in_one_line(
     arguments: str, buffered: bool

@@ -8,7 +8,6 @@ import pytest
 
 from analytics.frames import LEDGER_GROUPS
 from app.cli import main
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +58,7 @@ def test_incidents_of_a_failure_log_are_unknown_and_not_zero(
     assert "No incident" not in table
 
 
-@pytest.mark.parametrize("by", some_at_once(LEDGER_GROUPS, one_in=3))
+@pytest.mark.parametrize("by", LEDGER_GROUPS)
 def test_groups_of_a_ledger_without_jobs_are_none(
     faultline: Callable[..., Any], store: Path, by: str
 ) -> None:

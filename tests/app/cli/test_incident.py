@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -184,9 +183,7 @@ def test_both_documents_say_that_the_demo_is_synthetic(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "condition", some_at_once(["n_jobs = 0", "retired", "loop_failures > 0"], one_in=3)
-)
+@pytest.mark.parametrize("condition", ["n_jobs = 0", "retired", "loop_failures > 0"])
 def test_every_kind_of_incident_can_be_written(
     faultline: Callable[..., Any], incident_store: Path, tmp_path: Path, condition: str
 ) -> None:

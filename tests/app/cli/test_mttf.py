@@ -13,7 +13,6 @@ import pytest
 
 from app.cli import main
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,6 +150,7 @@ def test_an_explicit_smallest_job_restricts_the_classes_and_the_default_does_not
     assert classes("--min-gpus", 129) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "exposure", "failures"),
     [
@@ -174,9 +174,8 @@ def test_filters_select(
     assert (found["exposure_node_days"], found["failures"]) == (exposure, failures)
 
 
-@pytest.mark.parametrize(
-    "row", some_at_once(reference("lanl.csv"), one_in=3), ids=lambda row: row["cluster"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("row", reference("lanl.csv"), ids=lambda row: row["cluster"])
 def test_the_failures_of_los_alamos_have_their_published_means(
     faultline: Callable[..., Any], lanl_store: Path, row: dict[str, str]
 ) -> None:
@@ -241,7 +240,8 @@ def test_another_level_and_seed_are_taken(faultline: Callable[..., Any], lanl_st
     assert rate("--seed", 0) == first
 
 
-@pytest.mark.parametrize("by", some_at_once(["week", "partition", "rack", "node_age"], one_in=3))
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["week", "partition", "rack", "node_age"])
 def test_the_groups_add_up_to_the_whole(
     faultline: Callable[..., Any], demo_store: Path, by: str
 ) -> None:
@@ -254,6 +254,7 @@ def test_the_groups_add_up_to_the_whole(
     assert len({group["group"] for group in groups}) == len(groups)
 
 
+@pytest.mark.slow
 def test_the_rate_by_partition_is_counted_to_the_digit(
     faultline: Callable[..., Any], sacct_store: Path
 ) -> None:

@@ -18,7 +18,6 @@ from app.actions.uploads import RunningUpload, Upload
 from data.disk_full import DiskFullError, disk_full
 from data.errors import DataError
 from data.state import State
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,7 +123,8 @@ def tried(faultline: Callable[..., Any], store: Path, name: str, points: tuple[i
     return n_full
 
 
-@pytest.mark.parametrize("name", some_at_once(OPERATIONS, one_in=4))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_a_disk_without_room_is_called_full(
     faultline: Callable[..., Any], store: Path, name: str
 ) -> None:

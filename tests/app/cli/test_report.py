@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.reports import kinds
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +25,7 @@ def test_every_module_that_arranges_a_report_is_found_as_a_kind(
     assert f"--kind {{{','.join(sorted(arrange))}}}" in said
 
 
+@pytest.mark.slow
 def test_it_names_its_files_and_hashes_its_content(
     faultline: Callable[..., Any], demo_store: Path, tmp_path: Path
 ) -> None:
@@ -54,7 +54,8 @@ def test_it_counts_jobs_of_all_sizes_unless_told_otherwise(
     assert "jobs of 129 GPUs and more" in page("--min-gpus", 129)
 
 
-@pytest.mark.parametrize("form", some_at_once(["csv", "table"], one_in=2))
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["csv", "table"])
 def test_its_answer_has_other_forms(
     faultline: Callable[..., Any], empty_store: Path, tmp_path: Path, form: str
 ) -> None:
@@ -64,7 +65,8 @@ def test_its_answer_has_other_forms(
     assert "content_sha256" in said.out
 
 
-@pytest.mark.parametrize("kind", some_at_once(["incident", "fleet", "node", "monday"], one_in=4))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["incident", "fleet", "node", "monday"])
 def test_every_kind_has_every_form(
     faultline: Callable[..., Any], demo_store: Path, tmp_path: Path, kind: str
 ) -> None:
@@ -103,6 +105,7 @@ def test_the_json_holds_the_numbers_of_the_other_commands(
     ]
 
 
+@pytest.mark.slow
 def test_last_week_is_the_last_whole_one(
     faultline: Callable[..., Any], sacct_store: Path, tmp_path: Path
 ) -> None:
@@ -171,7 +174,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", some_at_once(REFUSED, one_in=2))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REFUSED)
 def test_a_report_that_cannot_be_is_refused(
     refused: Callable[..., str], demo_store: Path, tmp_path: Path, name: str
 ) -> None:

@@ -41,6 +41,7 @@ def store(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Pa
     return shutil.copytree(files.parents[1] / "store", tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_an_ingest_is_listed_with_what_it_brought_and_taken_back(
     faultline: Callable[..., Any], refused: Callable[..., str], files: Path, store: Path
 ) -> None:

@@ -28,7 +28,6 @@ from data.errors import QueryError
 from data.sandbox import QueryResult, RunningQuery, keep_spares
 from data.store import require_current
 from tests.app.cli.select_lists import drawn
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,7 +136,8 @@ LARGEST = {
 """Answers that end at the limits of rows, values, bytes or names."""
 
 
-@pytest.mark.parametrize("kind", some_at_once(LARGEST, one_in=7))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", LARGEST)
 def test_the_largest_answers_cost_the_dashboard_little(database: Path, kind: str) -> None:
     columns = ", ".join(f"range % 997 + {place} AS c{place}" for place in range(1_000))
     sql = LARGEST[kind].format(columns=columns, name="n" * 900)

@@ -32,6 +32,7 @@ def store(tmp_path: Path, sacct_store: Path) -> Path:
     return tmp_path / "store"
 
 
+@pytest.mark.slow
 def test_what_changed_is_told_by_its_setting_until_a_check_takes_it(
     faultline: Callable[..., Any], store: Path
 ) -> None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.some import some_at_once
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -112,6 +110,7 @@ def test_a_long_text_makes_no_other_line_long(
     assert [len(line) for line in table] == [207, 207, 5007, 207, 207]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 def test_a_value_nested_a_hundred_deep_is_printed_and_a_deeper_one_refused(
     faultline: Callable[..., Any], sacct_store: Path, form: str
@@ -127,7 +126,8 @@ def test_a_value_nested_a_hundred_deep_is_printed_and_a_deeper_one_refused(
     assert said.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", some_at_once(REFUSED, one_in=4))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REFUSED)
 def test_everything_but_one_select_is_refused_in_one_line(
     refused: Callable[..., str], sacct_store: Path, name: str
 ) -> None:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.some import some_at_once
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -30,7 +28,8 @@ print("loaded:", sorted({"pandas", "streamlit"} & set(sys.modules)), "status:", 
 """
 
 
-@pytest.mark.parametrize("command", some_at_once(WITHOUT, one_in=2), ids=" ".join)
+@pytest.mark.slow
+@pytest.mark.parametrize("command", WITHOUT, ids=" ".join)
 def test_a_command_that_needs_no_frames_loads_no_pandas(
     command: list[str], demo_store: Path
 ) -> None:

@@ -40,6 +40,7 @@ def _report(store: Path, selection: Selection = EVERYTHING, **options: object) -
         return kinds.report(opened, "fleet", selection, **options)
 
 
+@pytest.mark.slow
 def test_its_numbers_are_those_of_the_questions(
     demo_store: Path, reports: dict[str, Report]
 ) -> None:

@@ -13,7 +13,6 @@ from app.reports import kinds
 from app.show import html, markdown
 from data.filters import Selection
 from tests.journeys.chromium import find_chromium
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +58,7 @@ class _Page(HTMLParser):
             assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", kinds.kinds())
 def test_it_has_no_script_and_nothing_to_fetch(
     written: Callable[[str, str], bytes], kind: str
@@ -114,7 +114,7 @@ def test_it_opens_in_chromium_without_one_request(
         browser.close()
 
 
-@pytest.mark.parametrize("kind", some_at_once(["node", "fleet", "incident"], one_in=3))
+@pytest.mark.parametrize("kind", ["node", "fleet", "incident"])
 def test_records_are_texts_and_never_markup(awkward: Store, kind: str) -> None:
     about = {"fleet": "", "incident": "latest", "node": "n2"}
     report = kinds.report(awkward, kind, Selection(), about=about[kind])

@@ -98,6 +98,7 @@ DECIDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DECIDED.values(), ids=DECIDED)
 def test_what_a_person_decided_stands_beside_the_evidence(
     incident_store: Path, tmp_path: Path, case: tuple[str | None, str]

@@ -19,7 +19,6 @@ from app.show import html, pdf
 from app.words.addresses import Dashboard
 from app.words.cells import Column
 from app.words.periods import Period
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +42,8 @@ def _of_pdf(content: bytes) -> list[str]:
     return [str(action["/URI"]) for action in actions if "/URI" in action]
 
 
-@pytest.mark.parametrize("kind", some_at_once(["incident", "fleet", "node"], one_in=3))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["incident", "fleet", "node"])
 def test_charts_and_rows_lead_to_their_pages_in_the_period(
     reports: dict[str, Report], written: Callable[[str, str], bytes], kind: str
 ) -> None:

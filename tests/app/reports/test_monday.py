@@ -118,6 +118,7 @@ def _texts(content: bytes) -> list[str]:
     return [one_line(page.extract_text()) for page in PdfReader(io.BytesIO(content)).pages]
 
 
+@pytest.mark.slow
 def test_it_is_of_the_last_whole_week_of_the_cluster_and_its_files_say_so(
     weeks: Store, card: Report
 ) -> None:
@@ -141,6 +142,7 @@ def test_it_says_what_overview_says(weeks: Store, card: Report) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_changed_is_known(weeks: Store, card: Report) -> None:
     part = card.sections[1]
     (table,) = card.tables[1:]
@@ -267,6 +269,7 @@ def test_an_incident_of_a_moment_leads_to_the_days_around_it(weeks: Store) -> No
     assert date.fromisoformat(begun) == local.date() - timedelta(days=7)
 
 
+@pytest.mark.slow
 def test_records_that_begin_in_the_week_or_end_in_it_are_said_to(weeks: Store) -> None:
     def notes(from_at: datetime) -> list[str]:
         selection = Selection(from_at=from_at, to_at=from_at + timedelta(days=7))
@@ -327,6 +330,7 @@ def test_the_same_card_has_the_same_hash(weeks: Store, card: Report) -> None:
     assert files.name(card, "slack") == "faultline-c-2026-W47-monday.slack.json"
 
 
+@pytest.mark.slow
 def test_a_week_in_which_nobody_looked_has_no_records_and_no_number(weeks: Store) -> None:
     at = datetime(2027, 1, 4, tzinfo=UTC)
     later = Selection(from_at=at, to_at=at + timedelta(days=7))

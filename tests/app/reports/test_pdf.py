@@ -19,7 +19,6 @@ from app.show.paper.pages import FOOT, HEIGHT
 from app.words.cells import Column
 from app.words.periods import Period
 from data.filters import Selection
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +57,8 @@ def _table(rows: Sequence[tuple[object, ...]], *columns: Column) -> Table:
     return Table("t", "A table", columns, tuple(rows), "None.")
 
 
-@pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_its_text_holds_every_headline_and_every_cell(
     reports: dict[str, Report], written: Callable[[str, str], bytes], kind: str
 ) -> None:
@@ -75,7 +75,7 @@ def test_its_text_holds_every_headline_and_every_cell(
         assert _flat(said) in text
 
 
-@pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_page_has_its_number_and_every_section_a_bookmark(
     written: Callable[[str, str], bytes], kind: str
 ) -> None:
@@ -155,7 +155,7 @@ def test_nor_is_that_of_the_demo(written: Callable[[str, str], bytes], kind: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
+@pytest.mark.parametrize("kind", KINDS)
 def test_nor_is_that_of_an_odd_store(awkward: Store, kind: str) -> None:
     about = {"incident": "latest", "node": "n2"}
     report = kinds.report(awkward, kind, Selection(), about=about.get(kind, ""))
@@ -195,7 +195,8 @@ def test_many_columns_still_fit() -> None:
     assert all(f"{n}" in "".join(pages) for n in range(14))
 
 
-@pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_same_report_is_the_same_file(
     reports: dict[str, Report], written: Callable[[str, str], bytes], kind: str
 ) -> None:

@@ -27,7 +27,6 @@ from data.queries.targets import People
 from data.state import Annotation, State
 from data.store import Store
 from tests.app.reports.conftest import NAMES
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,8 +108,9 @@ def _read_back(content: bytes, form: str) -> str:
     return "\n".join([*texts, *links, str(reader.outline), str(reader.metadata)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ABOUT)
-@pytest.mark.parametrize("form", some_at_once(["md", "pdf", "html", "json", "xlsx"], one_in=5))
+@pytest.mark.parametrize("form", ["md", "pdf", "html", "json", "xlsx"])
 def test_no_name_leaves_the_store(
     awkward: Store,
     plain_and_redacted: Callable[[str], list[Report]],

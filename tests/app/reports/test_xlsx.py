@@ -13,7 +13,6 @@ from analytics.estimate import Estimate
 from app.reports import kinds
 from app.show import xlsx
 from data.filters import Selection
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,9 +104,10 @@ def test_the_filter_stands_in_every_sheet(
         assert last == f"{report.period}; {report.filters}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "about"),
-    some_at_once([("fleet", ""), ("monday", ""), ("incident", "latest"), ("node", "n2")], one_in=2),
+    [("fleet", ""), ("monday", ""), ("incident", "latest"), ("node", "n2")],
 )
 def test_no_cell_is_a_formula(awkward: Store, kind: str, about: str) -> None:
     report = kinds.report(awkward, kind, Selection(), about=about)

@@ -93,6 +93,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connections.SECONDS, "body", 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     "begun", [b"", HEAD, b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx"]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.views.conftest import MAIN, answer
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +81,8 @@ def opened(open_page: Callable[..., AppTest], store: Path, page: str, **said: An
     return answer(shown)
 
 
-@pytest.mark.parametrize(("page", "right", "value"), some_at_once(CASES, one_in=193))
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "right", "value"), CASES)
 def test_a_page_answers_as_if_the_address_had_not_said_it(
     open_page: Callable[..., AppTest],
     demo_store: Path,
@@ -98,7 +98,8 @@ def test_a_page_answers_as_if_the_address_had_not_said_it(
     assert opened(open_page, demo_store, page, **(wrong | right)) == plain[key]
 
 
-@pytest.mark.parametrize(("page", "right", "value"), some_at_once(CASES, one_in=239))
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "right", "value"), CASES)
 def test_a_page_looks_for_whatever_was_typed(
     open_page: Callable[..., AppTest],
     demo_store: Path,
@@ -118,7 +119,8 @@ def test_a_long_text_breaks_no_page(
         opened(open_page, demo_store, page, sql_chart=text, min_gpus=text, period=text)
 
 
-@pytest.mark.parametrize("date", some_at_once(DATES, one_in=9))
+@pytest.mark.slow
+@pytest.mark.parametrize("date", DATES)
 def test_a_period_may_begin_and_end_whenever_it_is_said_to(
     open_page: Callable[..., AppTest], demo_store: Path, date: str
 ) -> None:

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.some import some_at_once
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -36,7 +34,8 @@ def _texts(page: AppTest) -> list[str]:
     return [each.value for each in shown] + figures
 
 
-@pytest.mark.parametrize(("name", "address", "by_time"), some_at_once(CASES, one_in=6))
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "address", "by_time"), CASES)
 def test_a_period_is_named_where_it_counts(
     open_page: Callable[..., AppTest],
     demo_store: Path,

@@ -135,6 +135,7 @@ def test_commands_are_shown_for_the_period_and_cluster(
     assert ingest == f"{command} --store {own_store}"
 
 
+@pytest.mark.slow
 def test_a_file_that_is_uploaded_is_in_the_store_under_its_own_name(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
@@ -237,6 +238,7 @@ def test_the_upload_asks_for_every_option_that_a_source_knows() -> None:
     assert {*known_by()} == {*stated_fields._TEXTS, "mapping", "meta"} - {"cluster", "timezone"}
 
 
+@pytest.mark.slow
 def test_columns_are_matched_tried_and_read(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

@@ -14,7 +14,6 @@ from app.answers.efficiency import ettr
 from app.ask import FEW, of_store
 from data.filters import Selection
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,10 +107,7 @@ def test_the_smallest_job_changes_the_runs(
 
 @pytest.mark.parametrize(
     ("filters", "changes"),
-    some_at_once(
-        [({"partition": "learn"}, True), ({"period": "24h"}, True), ({"cluster": "demo"}, False)],
-        one_in=2,
-    ),
+    [({"partition": "learn"}, True), ({"period": "24h"}, True), ({"cluster": "demo"}, False)],
 )
 def test_every_filter_changes_the_answer_where_the_runs_differ(
     answers: Callable[..., tuple[AppTest, bool]],
@@ -200,12 +196,13 @@ def test_published_figures_that_do_not_follow_are_marked(
     assert any("24.6 min" in text.value for text in page.markdown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "said"),
-    some_at_once([
+    [
         (SMALL, "No run of 129 GPUs and more on several nodes is known in this selection"),
         (NO_GPUS, "No job of c states GPUs: time is counted in node-hours (nodes x running time), 96.0"),
-    ], one_in=2),
+    ],
     ids=["one node", "no GPUs"],
 )  # fmt: skip
 def test_without_runs_on_several_nodes_the_page_says_what_would_fill_it(

@@ -12,7 +12,6 @@ import pytest
 from app.answers.explore import glossary
 from app.words import terms
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +87,8 @@ def test_it_needs_no_store(open_page: Callable[..., AppTest], empty_store: Path)
     assert "terms hold 'ledger'" in page.title[0].value
 
 
-@pytest.mark.parametrize(("page", "filters"), some_at_once(PAGES, one_in=40))
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "filters"), PAGES)
 def test_every_tooltip_is_an_entry_that_names_its_page(
     page: str,
     filters: dict[str, str],

@@ -15,7 +15,6 @@ from data.filters import Selection
 from data.publish import writer
 from data.state import State
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,15 +93,12 @@ def preempted_store(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "store"),
-    some_at_once(
-        [
-            ("n_jobs = 0", "incident_store"),
-            ("cause = 'node_lost' AND NOT retired", "incident_store"),
-            ("n_preempted > 0", "preempted_store"),
-            ("domain = 'hardware'", "incident_store"),
-        ],
-        one_in=3,
-    ),
+    [
+        ("n_jobs = 0", "incident_store"),
+        ("cause = 'node_lost' AND NOT retired", "incident_store"),
+        ("n_preempted > 0", "preempted_store"),
+        ("domain = 'hardware'", "incident_store"),
+    ],
 )
 def test_every_kind_of_incident_opens(
     open_page: Callable[..., AppTest], request: pytest.FixtureRequest, condition: str, store: str
@@ -135,6 +131,7 @@ def test_a_crash_loop_says_how_often_and_what_it_preempted(
     assert "They preempted no other job" in said
 
 
+@pytest.mark.slow
 def test_an_id_that_was_merged_leads_to_its_heir(
     open_page: Callable[..., AppTest], incident_store: Path
 ) -> None:
@@ -163,6 +160,7 @@ def test_an_unknown_id_names_one_that_is_near(
     assert page.title[0].value == "Which incident?"
 
 
+@pytest.mark.slow
 def test_people_decide_cause_and_status_and_can_take_it_back(
     open_page: Callable[..., AppTest], own_demo: Path
 ) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ def delays() -> bytes:
     return "\n".join(["source,destination,delay_us", *rows]).encode()
 
 
+@pytest.mark.slow
 def test_links_asks_for_delays_and_judges_them(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:

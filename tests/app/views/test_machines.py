@@ -25,6 +25,7 @@ def power() -> bytes:
     return "\n".join(["at,node,power", *rows]).encode()
 
 
+@pytest.mark.slow
 def test_the_page_asks_for_samples_and_names_the_machine(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

@@ -10,7 +10,6 @@ import pytest
 from app.actions import Options, ingest_files
 from data.state import State
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +74,7 @@ def test_a_link_shows_what_happened_on_one_axis(
     assert any("](incident?" in text.value for text in page.markdown)
 
 
-@pytest.mark.parametrize("tab", some_at_once(TABS, one_in=3))
+@pytest.mark.parametrize("tab", TABS)
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
@@ -83,7 +82,7 @@ def test_every_tab_of_a_link_opens(
     assert not open_page(demo_store, PAGE, period="all", node=name, node_tab=tab).exception
 
 
-@pytest.mark.parametrize("period", some_at_once(["24h", "7d", "28d", "custom"], one_in=3))
+@pytest.mark.parametrize("period", ["24h", "7d", "28d", "custom"])
 def test_every_period_of_a_link_is_followed(
     open_page: Callable[..., AppTest], demo_store: Path, period: str
 ) -> None:
@@ -122,6 +121,7 @@ def test_a_period_without_any_record_says_what_to_do(
     assert any("Nothing was recorded of this node" in text.value for text in page.markdown)
 
 
+@pytest.mark.slow
 def test_what_people_say_of_a_node_stands_on_its_page(
     open_page: Callable[..., AppTest], demo_store: Path, tmp_path: Path
 ) -> None:

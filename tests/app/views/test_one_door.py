@@ -19,7 +19,6 @@ from app.actions.mapping import mapped_sources
 from data.audit import Audit
 from tests.data.ingest import bombs
 from tests.data.ingest.bombs import Bomb
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -269,9 +268,8 @@ def harm(
     return taken, said_of(page)
 
 
-@pytest.mark.parametrize(
-    "surface", some_at_once(["Data, columns of job-table", "Links, delays", "Validation"], one_in=3)
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("surface", ["Data, columns of job-table", "Links, delays", "Validation"])
 def test_a_bomb_costs_the_dashboard_nothing(
     surface: str, store: Path, open_page: Callable[..., AppTest]
 ) -> None:

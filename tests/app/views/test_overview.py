@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.actions import build_ledger
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,9 +72,10 @@ def test_generated_data_carry_the_badge_and_the_page_says_what_it_rests_on(
     assert "none of node_failures" in first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filters", "changes"),
-    some_at_once(FILTERS, one_in=10),
+    FILTERS,
     ids=["-".join(filters.values()) for filters, _ in FILTERS],
 )
 def test_every_filter_of_a_link_is_applied_and_named(
@@ -183,6 +183,7 @@ def test_a_value_that_the_store_does_not_hold_is_named(
     assert not page.warning
 
 
+@pytest.mark.slow
 def test_a_change_is_a_number_only_where_it_is_clear(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_change_is_a_number_only_where_it_is_clear(
         assert text.endswith("before: no clear change") or text.startswith((":red[", ":green["))
 
 
+@pytest.mark.slow
 def test_the_ettr_is_that_of_the_size_asked_for_and_a_loss_has_its_price(
     open_page: Callable[..., AppTest], tmp_path: Path, demo_store: Path
 ) -> None:

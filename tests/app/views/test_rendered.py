@@ -12,7 +12,6 @@ import pytest
 
 from app.words import moments, numbers
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,7 +96,8 @@ def _figures(page: AppTest) -> list[dict[str, Any]]:
     return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
 
 
-@pytest.mark.parametrize(("name", "address"), some_at_once(PAGES, one_in=8))
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "address"), PAGES)
 def test_dates_have_one_form_and_numbers_are_rounded_once(
     open_page: Callable[..., AppTest], demo_store: Path, name: str, address: dict[str, str]
 ) -> None:

@@ -16,7 +16,6 @@ from app.answers.fleet.choices import whole_weeks
 from app.ask import of_store
 from data.filters import Selection
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +37,7 @@ def _forms(test: AppTest) -> list[str]:
     return [button.proto.label for button in test.get("download_button")]
 
 
+@pytest.mark.slow
 def test_the_fleet_report_is_there_at_once(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
@@ -60,7 +60,7 @@ FILTERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", some_at_once(FILTERS, one_in=3))
+@pytest.mark.parametrize("name", FILTERS)
 def test_filters_choose_what_it_is_about_and_the_command_says_so(
     open_page: Callable[..., AppTest], demo_store: Path, name: str
 ) -> None:

@@ -153,6 +153,7 @@ def asked_of(store: Path) -> list[dict[str, str]]:
 DRAWN = "SELECT 1 AS a, 2 AS b, 3 AS c UNION SELECT 2, 3, 5"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("linked", "kind", "up"),
     [

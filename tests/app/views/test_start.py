@@ -25,6 +25,7 @@ JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
 """
 
 
+@pytest.mark.slow
 def test_the_demo_is_loaded_into_an_empty_store_and_removed_again(
     open_page: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def metrics(page: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in page.metric}
 
 
+@pytest.mark.slow
 def test_page_and_command_say_the_same_of_what_the_address_changes(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:

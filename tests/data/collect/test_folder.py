@@ -90,6 +90,7 @@ def test_what_is_as_it_was_is_not_read_again_under_any_name(logs: Logs) -> None:
     assert [name.rpartition("/")[2] for (name,) in paths] == ["kern.log", "kern.log.1", "other.log"]
 
 
+@pytest.mark.slow
 def test_a_line_that_is_still_being_written_waits_until_it_is_whole(logs: Logs) -> None:
     half = line(1)[:-20]
     logs.write("kern.log", line(0) + half, age=timedelta(seconds=5))

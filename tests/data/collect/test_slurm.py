@@ -45,6 +45,7 @@ def only(tmp_path: Path) -> Any:
     return stated
 
 
+@pytest.mark.slow
 def test_what_a_host_tells_comes_in_with_the_time_until_which_it_is_all(host: Host) -> None:
     host.job(1, BEGIN, (1, 3))
     host.job(2, BEGIN, (1, 2), state="NODE_FAIL", node="n2")
@@ -118,6 +119,7 @@ def test_a_long_outage_is_caught_up_a_day_at_a_time(host: Host, only: Any) -> No
     assert [state for _, state, _ in host.rows(JOBS)] == ["COMPLETED"] * 5
 
 
+@pytest.mark.slow
 def test_a_job_whose_end_is_written_late_is_asked_for_by_its_number(host: Host, only: Any) -> None:
     sources = only("sacct", more="overlap_minutes = 0\n")
     late = BEGIN + 3 * DAY
@@ -143,6 +145,7 @@ def test_jobs_that_the_accounting_has_no_more_are_told(host: Host, only: Any) ->
     assert host.rows(JOBS) == [("1", "RUNNING", None)]
 
 
+@pytest.mark.slow
 def test_a_source_that_fails_stops_no_other_and_is_asked_again(host: Host, only: Any) -> None:
     sources = only("sacct", "sacctmgr")
     host.job(1, BEGIN, (1, 3))
@@ -307,6 +310,7 @@ def test_what_is_taken_back_is_collected_again(host: Host, only: Any) -> None:
     assert host.rows(JOBS) == before
 
 
+@pytest.mark.slow
 def test_a_first_collect_that_is_ended_keeps_the_days_it_had(host: Host, only: Any) -> None:
     for day in range(5):
         host.job(day + 1, BEGIN - (5 - day) * DAY, (1, 2))

@@ -148,6 +148,7 @@ def assert_refused(end: Ended) -> None:
     assert ("is too large: " if end.bomb.valid else "is broken Parquet (") in end.said, end.row()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "surface"), DEFAULT)
 def test_a_command_refuses_a_bomb_within_a_gigabyte(name: str, surface: str, store: Path) -> None:
     (end,) = tried(bombs.bomb(name), (surface,), store)

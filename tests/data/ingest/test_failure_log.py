@@ -393,6 +393,7 @@ def lanl() -> Batch:
     return read_file(LANL)
 
 
+@pytest.mark.slow
 @needs_shared
 def test_the_lanl_release_gives_its_published_answers(lanl: Batch) -> None:
     assert (lanl.rows_read, lanl.rows_kept, lanl.rejected) == (23_739, 23_739, [])

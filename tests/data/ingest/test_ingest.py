@@ -24,7 +24,6 @@ from data.ingest import IngestResult, Options
 from data.ingest import readers as families
 from data.ingest.readers import known_readers
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +130,8 @@ def test_ingests_are_numbered_within_the_store(tmp_path: Path) -> None:
     assert [sum(result.tables.values()) for result in results] == [7, 0, 0]
 
 
-@pytest.mark.parametrize("source", some_at_once(FILES, one_in=2))
+@pytest.mark.slow
+@pytest.mark.parametrize("source", FILES)
 def test_the_same_file_twice_changes_nothing(tmp_path: Path, source: str) -> None:
     first = ingested(tmp_path, FILES[source], source)
     shutil.copytree(tmp_path / "store", tmp_path / "once")
@@ -161,7 +161,7 @@ def test_sources_in_any_order_give_the_same_store(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("source", some_at_once(FILES, one_in=2))
+@pytest.mark.parametrize("source", FILES)
 def test_the_format_is_recognised_by_its_beginning(tmp_path: Path, source: str) -> None:
     for mark in ("", "\ufeff"):
         assert ingested(tmp_path, mark + FILES[source], "auto").source == source
@@ -327,9 +327,8 @@ def test_an_error_of_a_reader_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "store/scratch").exists()
 
 
-@pytest.mark.parametrize(
-    "name", some_at_once(["one-multiline", "multiple-multiline", "fake-line-break"], one_in=3)
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["one-multiline", "multiple-multiline", "fake-line-break"])
 def test_the_fixtures_of_gcm_give_the_store_of_their_expected_files(
     tmp_path: Path, shared_data: Path, name: str
 ) -> None:
@@ -340,6 +339,7 @@ def test_the_fixtures_of_gcm_give_the_store_of_their_expected_files(
     assert rows(tmp_path / "store", "SELECT count(*) > 0 FROM jobs") == [(True,)]
 
 
+@pytest.mark.slow
 def test_the_states_of_xdmod_are_stored_as_a_plain_count_has_them(
     tmp_path: Path, shared_data: Path, xdmod_columns: tuple[str, ...]
 ) -> None:

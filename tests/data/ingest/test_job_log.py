@@ -17,7 +17,6 @@ from data.ingest import IngestResult, Options, ingest
 from data.ingest.readers.logs.job_log import log_name
 from data.publish import writer
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,7 +164,8 @@ def test_a_folder_is_read_and_every_file_accounted_for(tmp_path: Path, logs: Pat
     assert {row["attempt_key"] for row in found} == {None}
 
 
-@pytest.mark.parametrize("order", some_at_once([[1, 0], [0, 1], [1, 0, 1, 0]], one_in=3))
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [[1, 0], [0, 1], [1, 0, 1, 0]])
 def test_the_attempt_does_not_depend_on_the_order_of_ingests(
     tmp_path: Path, logs: Path, accounts: Path, order: Sequence[int]
 ) -> None:
@@ -182,6 +182,7 @@ def test_the_attempt_does_not_depend_on_the_order_of_ingests(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dated", "hour"), [("2026-01-05T05:59:00Z", 0), ("2026-01-05T06:30:00Z", 6), ("undated", 6),
                         ("2026-01-05T06:01:00Z", 0), ("2027-01-01T00:00:00Z", 6)],
@@ -279,6 +280,7 @@ def test_a_folder_that_cannot_be_listed_is_rejected(tmp_path: Path) -> None:
     assert rows(tmp_path / "store", "SELECT raw FROM rejected_rows") == [{"raw": "b"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "logged_at", "rank", "node"),
     [

@@ -115,6 +115,7 @@ def test_records_without_a_cluster_among_named_ones_are_told() -> None:
     assert told not in batch.notices
 
 
+@pytest.mark.slow
 def test_the_published_dump_is_read(shared_data: Path, tmp_path: Path) -> None:
     path = shared_data / "slurm/deucalion/slurm_first_50k.json"
     batch, rows = read_jobs("jobcomp", path, cluster="deucalion")

@@ -152,6 +152,7 @@ def test_a_job_without_pods_has_its_attempts_from_its_workload(tmp_path: Path) -
     assert jobs(tmp_path / "e", *HOURS[:3]) == [preempted, waits]
 
 
+@pytest.mark.slow
 def test_pods_tell_attempts_and_nodes_and_the_queue_why_they_went(tmp_path: Path) -> None:
     """The first pod was deleted by the eviction: no export shows its end."""
     pods = [pod("llm-0-a", 1), pod("llm-0-b", 4, 6)]

@@ -27,7 +27,6 @@ from data.limits import Limits
 from data.publish import writer
 from data.store import Store
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,18 +179,16 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
         return ingest(building, source, str(path), options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    some_at_once(
-        [
-            name
-            for name in SAMPLES
-            if not name.startswith(
-                ("trace", "jobcomp", "loki", "elastic", "philly", "pods", "k8s", "prom", "gpud")
-            )
-        ],
-        one_in=3,
-    ),
+    [
+        name
+        for name in SAMPLES
+        if not name.startswith(
+            ("trace", "jobcomp", "loki", "elastic", "philly", "pods", "k8s", "prom", "gpud")
+        )
+    ],
 )
 def test_a_line_over_the_limit_is_a_rejected_record_and_the_others_are_read(
     tmp_path: Path, name: str

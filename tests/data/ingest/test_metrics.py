@@ -153,6 +153,7 @@ def test_an_xid_of_before_the_first_sample_has_no_time(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parts",
     [[LINES[::-1]], [LINES[1::2], LINES[::2], LINES], [LINES[9:], LINES[2:9], LINES[:5]]],

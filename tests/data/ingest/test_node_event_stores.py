@@ -11,7 +11,6 @@ import pytest
 from app.actions import ingest_files
 from data.ingest.reader import Options
 from data.store import Store
-from tests.some import some_at_once
 
 LINES = {
     "kernel-log": [
@@ -63,7 +62,8 @@ def content(root: Path, source: str, parts: list[list[str]]) -> list[tuple[Any, 
         store.close()
 
 
-@pytest.mark.parametrize("source", some_at_once(LINES, one_in=3))
+@pytest.mark.slow
+@pytest.mark.parametrize("source", LINES)
 def test_the_store_is_the_same_for_any_order_split_and_repetition(
     tmp_path: Path, source: str
 ) -> None:

@@ -94,6 +94,7 @@ def test_the_attempt_is_the_same_as_in_text_of_sacct() -> None:
     assert of_json["attempt_key"] == of_text["attempt_key"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

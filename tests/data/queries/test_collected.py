@@ -12,7 +12,6 @@ from app.answers.reliability import mttf
 from app.ask import of_store
 from data.filters import Selection
 from data.queries import collected
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,11 +71,10 @@ def test_collected_and_quiet_differs_from_not_collected(
     assert len(collected.collected_days(store, first)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nodes", "share"),
-    some_at_once(
-        [(["login1"], 0.0), (["n0"], 0.0), (["n0", "N1"], 1.0), (["n0", "login1"], 0.0)], one_in=2
-    ),
+    [(["login1"], 0.0), (["n0"], 0.0), (["n0", "N1"], 1.0), (["n0", "login1"], 0.0)],
     ids=("a login node", "one of four", "two of four", "one and a login node"),
 )
 def test_the_log_of_one_host_speaks_for_no_other(

@@ -18,7 +18,6 @@ from analytics.reliability.failure_rate import size_class
 from analytics.reliability.mttf import mttf_report
 from data.filters import Selection
 from data.queries import rate_groups, reliability
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -201,9 +200,10 @@ def selections(seed: int) -> list[Selection]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "zones"),
-    some_at_once([(1, ZONES), (0, {}), (2, ZONES), (3, ZONES), (4, ZONES)], one_in=5),
+    [(1, ZONES), (0, {}), (2, ZONES), (3, ZONES), (4, ZONES)],
     ids=["zones-1", "utc-0", *(f"zones-{n}" for n in (2, 3, 4))],
 )
 def test_a_random_store_counts_as_by_hand(

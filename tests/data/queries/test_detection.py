@@ -242,6 +242,7 @@ def test_a_cluster_without_gpus_is_counted_in_node_hours_and_says_so(
     assert any(note.startswith("No job of cpu states GPUs") for note in answer.notes)
 
 
+@pytest.mark.slow
 def test_where_no_large_job_ran_all_sizes_count_and_the_answer_says_so(
     rows: Any, ask_of: Callable[..., Answer]
 ) -> None:

@@ -15,7 +15,6 @@ from app.answers.fleet.actions.rows import of_mass_failures
 from app.ask import of_store
 from data.filters import Selection
 from data.queries import occurrences
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,9 +114,7 @@ def test_two_days_of_two_jobs_are_compared_without_a_word_too_much(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kept", some_at_once(["all of jobs", "jobs alone", "failures of nodes alone"], one_in=3)
-)
+@pytest.mark.parametrize("kept", ["all of jobs", "jobs alone", "failures of nodes alone"])
 def test_any_records_have_a_verdict_and_a_list(
     kept: str,
     random_rows: Callable[[int], Any],

@@ -18,7 +18,6 @@ from data.queries import schema
 from data.queries.schema import EARLIEST, LATEST, examples, parameters, values
 from data.sandbox import RunningQuery, keep_spares
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,17 +100,17 @@ def test_there_are_a_dozen_examples() -> None:
     assert all(each.sql and not each.sql.endswith(";") for each in examples())
 
 
-@pytest.mark.parametrize("title", some_at_once((each.title for each in examples()), one_in=3))
-@pytest.mark.parametrize(
-    "chosen", some_at_once([CHOSEN, Selection()], one_in=2), ids=["filtered", "everything"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("title", (each.title for each in examples()))
+@pytest.mark.parametrize("chosen", [CHOSEN, Selection()], ids=["filtered", "everything"])
 def test_an_example_runs(store: Store, title: str, chosen: Selection) -> None:
     (sql,) = (each.sql for each in examples() if each.title == title)
     result = ask_sql(store.path, sql, chosen).result()
     assert result.columns
 
 
-@pytest.mark.parametrize("title", some_at_once((each.title for each in examples()), one_in=4))
+@pytest.mark.slow
+@pytest.mark.parametrize("title", (each.title for each in examples()))
 def test_an_example_runs_on_an_empty_store(empty_store: Path, title: str) -> None:
     (sql,) = (each.sql for each in examples() if each.title == title)
     with closing(Store.open(empty_store)) as opened:

@@ -53,6 +53,7 @@ def test_state_shares_hold_for_a_tenth_of_the_jobs(demo: DemoCluster) -> None:
         assert shares[state] == pytest.approx(PUBLISHED_STATES[state], abs=1.5), state
 
 
+@pytest.mark.slow
 def test_small_jobs_are_many_and_large_jobs_hold_the_gpu_time(default_demo: DemoCluster) -> None:
     rows = gpu_time(default_demo)
     n_gpus, share = rows["n_gpus"], rows["gpu_s"] / rows["gpu_s"].sum()
@@ -63,6 +64,7 @@ def test_small_jobs_are_many_and_large_jobs_hold_the_gpu_time(default_demo: Demo
     assert set(np.log2(n_gpus.unique()) % 1) == {0.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "low", "high"),
     [

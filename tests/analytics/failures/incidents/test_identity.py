@@ -190,6 +190,7 @@ def test_derivation_run_again_changes_nothing(steps: list[dict]) -> None:
     pd.testing.assert_frame_equal(once.members, again.members)
 
 
+@pytest.mark.slow
 @given(GROUPINGS, st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(steps: list[dict], seed: int) -> None:
     one = other = IncidentTables(*derived(()))
