@@ -130,6 +130,7 @@ def test_without_attempts_before_a_requeue_the_truth_lies_within_the_bounds(
     assert all(each.bounded for each in found.buckets if each.bucket in ("idle", "lost_work"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [True, False], ids=["restarts", "no_restarts"])
 def test_ettr_of_the_same_runs_with_every_attempt_lies_within_its_bounds(
     small: Case, restarts: bool
