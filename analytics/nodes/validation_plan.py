@@ -161,7 +161,15 @@ def validation_plan(
     mean = float(n.sum() / days.sum()) if days.sum() > 0 else 0.0
     shape = _shape(n, days, mean)
     tests = [
-        _tested(each, mean, shape, gpu_hours_per_incident, horizon_days, benchmarks, conf_level)
+        _tested(
+            each,
+            mean,
+            shape,
+            gpu_hours_per_incident,
+            horizon=horizon_days,
+            benchmarks=benchmarks,
+            conf_level=conf_level,
+        )
         for each in records
     ]
     tests.sort(key=lambda each: (not each.record.regressed, -each.net_gpu_hours, each.record.node))
@@ -183,6 +191,7 @@ def _tested(
     mean: float,
     shape: float,
     loss: float,
+    *,
     horizon: float,
     benchmarks: Sequence[Benchmark],
     conf_level: float,
