@@ -27,7 +27,6 @@ from app.answers.fleet.actions.rows import (
 from app.answers.reliability import sight
 from app.words import numbers
 from app.words.addresses import Place
-from app.words.cells import Column
 from app.words.plain import shortened
 from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
 
@@ -127,8 +126,8 @@ def first(rows: Sequence[Action], most: int) -> tuple[Action, ...]:
     for place, row in enumerate(rows):
         seen[row.kind] += 1
         few = seen[row.kind] <= (NODES if row.kind == "node" else OF_KIND)
-        within = few and not row.is_over  # what is over waits for all that is not
-        turns.append((0 if within and row.kind == "node" else 1 if within else 2, place))
+        turn = 2 if row.is_over or not few else 1  # what is over waits for all that is not
+        turns.append((0 if turn == 1 and row.kind == "node" else turn, place))
     return tuple(rows[place] for place in sorted(place for _, place in sorted(turns)[:most]))
 
 
@@ -237,25 +236,20 @@ def brief(todo: Listed, most: int, during: Period) -> Table:
     Each leads to its evidence, in the period by which it was found.
     """
     due = [action for action in todo.due if not action.is_over]
-    rows, over = first(due, SHOWN)[:most], len(todo.due) - len(due)
-    more = f"{len(rows):,} of {numbers.counted(len(due), 'thing')} to do" * bool(rows)
-    apart = f"{over:,} more {NOT_ANY_MORE}" * bool(over)
-    put_off = f"{len(todo.put_off):,} put off" * bool(todo.put_off)
-    note = "; ".join(part for part in (more, apart, put_off) if part)
-    return Table(
+    rows, over, off = first(due, SHOWN)[:most], len(todo.due) - len(due), len(todo.put_off)
+    parts = [f"{len(rows):,} of {numbers.counted(len(due), 'thing')} to do"] if rows else []
+    parts += [f"{over:,} more {NOT_ANY_MORE}"] if over else []
+    parts += [f"{off:,} put off"] if off else []
+    described = (
+        field("what", "What", of=lambda action: shortened(action.what, LONGEST_WHAT)),
+        field("why", "Why", of=lambda action: shortened(action.why, LONGEST_WHY)),
+        field("stake", "GPU-hours at stake", of=_at_stake),
+    )
+    return Rows(described, rows).table(
         "actions",
         "Do this now",
-        (Column("what", "What"), Column("why", "Why"), Column("stake", "GPU-hours at stake")),
-        tuple(
-            (
-                shortened(action.what, LONGEST_WHAT),
-                shortened(action.why, LONGEST_WHY),
-                _at_stake(action),
-            )
-            for action in rows
-        ),
-        todo.nothing,
-        f"{note}." * bool(note),
+        empty=todo.nothing,
+        note=f"{'; '.join(parts)}." * bool(parts),
         wrapped=True,
         places=tuple(Place(action.page, action.named, during) for action in rows),
     )
