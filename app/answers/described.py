@@ -144,8 +144,8 @@ class Rows:
 def sheet_of(records: Sequence[Mapping[str, Any]], keys: Iterable[str] | None = None) -> Sheet:
     """Records as CSV prints them; where `keys` are given, these alone.
 
-    >>> sheet_of([{"gpus": 8, "mttf_hours": 14.2}], ["mttf_hours"])
-    Sheet(columns=('mttf_hours',), rows=[(14.2,)])
+    >>> sheet_of([{"gpus": 8, "mttf_hours": 14.2}], ["mttf_hours"]).rows
+    [(14.2,)]
     """
     columns = tuple(records[0] if keys is None else keys)
     return Sheet(columns, [tuple(record[key] for key in columns) for record in records])
