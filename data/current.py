@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
 import secrets
+import stat
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -16,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from data.access import access_of, make_file
 from data.errors import StoreError
-from data.small_files import read_small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,6 +169,21 @@ def _is_moment(text: str) -> bool:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
+
+
+def read_small(path: Path, most: int) -> bytes:
+    """What a file holds, `most` + 1 bytes of it at most.
+
+    Raises
+    ------
+    OSError
+        Where it is none: a pipe in its place would be waited for without end.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as stream:  # noqa: PTH123  of a descriptor
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no file")
+        return stream.read(most + 1)
 
 
 def snapshot_numbers(root: Path) -> list[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from data.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from data.current import Current
@@ -32,7 +33,12 @@ def sampled(path: Path) -> tuple[int, str]:
     with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         digest = hashlib.sha256(os.pread(file.fileno(), HEADERS, 0))
-        for block in _looked_at((size - HEADERS) // BLOCK):
+        n_blocks = (size - HEADERS) // BLOCK
+        places: Sequence[int] = range(n_blocks)  # all of a small file, else evenly spread
+        if n_blocks > BLOCKS_LOOKED_AT:
+            spaces = BLOCKS_LOOKED_AT - 1
+            places = [n * (n_blocks - 1) // spaces for n in range(BLOCKS_LOOKED_AT)]
+        for block in places:
             digest.update(os.pread(file.fileno(), CHECKSUM, HEADERS + block * BLOCK))
         digest.update(os.pread(file.fileno(), END, max(0, size - END)))
     return size, digest.hexdigest()
@@ -61,10 +67,3 @@ def refuse_another(root: Path, current: Current) -> None:
         from data.current import damaged
 
         raise damaged(path, "it is not the file that CURRENT says was published")
-
-
-def _looked_at(n_blocks: int) -> list[int]:
-    """Blocks of which the checksum is looked at: all of a small file, else evenly spread."""
-    if n_blocks <= BLOCKS_LOOKED_AT:
-        return list(range(n_blocks))
-    return [n * (n_blocks - 1) // (BLOCKS_LOOKED_AT - 1) for n in range(BLOCKS_LOOKED_AT)]

@@ -18,9 +18,9 @@ from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import Taxonomy, taxonomy
 from analytics.fleet.node_identity import folded
 from data.access import READERS, WRITERS, Access
+from data.current import read_small
 from data.errors import SiteError
 from data.limits import RANGES, Limits
-from data.small_files import read_small
 from data.tables import forgettable
 
 if TYPE_CHECKING:

@@ -130,7 +130,10 @@ class Timing:
             begin = max(begin, known.from_at or begin)
         found: list[Window] = []
         while begin is not None and begin < until:
-            end = until if self.slice_s is None else min(until, _next_edge(begin, self.slice_s))
+            end = until
+            if self.slice_s is not None:  # slices are counted from 1970
+                slice_ = timedelta(seconds=self.slice_s)
+                end = min(until, EPOCH + ((begin - EPOCH) // slice_ + 1) * slice_)
             found.append(Window(begin, end))
             begin = end
         return found
@@ -141,11 +144,6 @@ class Timing:
         if self.look_back_days and (looked is None or now - looked >= DAY):
             return self.look_back_days * DAY
         return timedelta(seconds=self.overlap_s)
-
-
-def _next_edge(at: datetime, slice_s: int) -> datetime:
-    """The first multiple of a slice, counted from 1970, after a time."""
-    return EPOCH + timedelta(seconds=((at - EPOCH) // timedelta(seconds=slice_s) + 1) * slice_s)
 
 
 @dataclass(frozen=True)

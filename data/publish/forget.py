@@ -58,7 +58,9 @@ def forget(
         current = read_current(root)
         if current is None:
             raise StoreError(f"{root}: holds no store: there is nothing to forget")
-        _refuse_damaged(root, current)
+        with (root / current.file).open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != current.sha256:
+                raise damaged(root / current.file, "its SHA-256 is not the one that CURRENT states")
         attached = f"ATTACH {literal(str(root / current.file))} AS old (READ_ONLY)"
         building.connection.execute(attached)
         _copy(building, limits(days, as_of), progress)
@@ -79,7 +81,8 @@ def _copy(
         before_at = limits.get(name)
         stays = _FOLLOWS.get(name, "true")
         if before_at is not None:
-            stays = f"(({forgettable()[name]}) < {_instant(before_at)}) IS NOT TRUE"
+            limit = f"TIMESTAMPTZ {literal(before_at.isoformat())}"
+            stays = f"(({forgettable()[name]}) < {limit}) IS NOT TRUE"
         building.load({name: connection.sql(f"SELECT * FROM old.{name} WHERE {stays}")})
         ((n_before,),) = connection.execute(f"SELECT count(*) FROM old.{name}").fetchall()
         if before_at is not None and n_before > building.count(name):
@@ -88,14 +91,3 @@ def _copy(
                 "? AS forgotten_at, ? AS n_rows",
                 [name, before_at, datetime.now(UTC), n_before - building.count(name)],
             )
-
-
-def _instant(at: datetime) -> str:
-    return f"TIMESTAMPTZ {literal(at.isoformat())}"
-
-
-def _refuse_damaged(root: Path, current: Current) -> None:
-    """Refuses a snapshot that is not what was published."""
-    with (root / current.file).open("rb") as stream:
-        if hashlib.file_digest(stream, "sha256").hexdigest() != current.sha256:
-            raise damaged(root / current.file, "its SHA-256 is not the one that CURRENT states")

@@ -64,6 +64,8 @@ class Examined:
     """Rows or cells that were left out."""
     rejected_at: int | None
     """Line of the first of them."""
+    groups_left_out: tuple[int, int] | None
+    """Lines of the table of switches that were left out: how many, and the first of them."""
 
 
 def examined(
@@ -82,7 +84,7 @@ def examined(
     """
     file = read_delays(name, groups)
     found = slow_links(file.samples, least_ratio=least_ratio, conf_level=conf_level)
-    return Examined(found, file.n_rejected, file.rejected_at)
+    return Examined(found, file.n_rejected, file.rejected_at, file.groups_left_out)
 
 
 def answer(file: Examined) -> Answer:
@@ -188,6 +190,12 @@ def _notes(file: Examined) -> Iterator[str]:
         yield (
             f"{numbers.counted(file.n_rejected, 'row or cell', 'rows or cells')} left out, the "
             f"first of line {file.rejected_at}: no delay above 0, or no two names."
+        )
+    if file.groups_left_out:
+        n_lines, first = file.groups_left_out
+        yield (
+            f"{numbers.counted(n_lines, 'line')} of the table of switches left out, the first is "
+            f"line {first}: too long, or without a host and its switch."
         )
     for each in found.findings[:1]:
         yield (

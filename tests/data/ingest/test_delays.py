@@ -10,6 +10,7 @@ import pytest
 
 from data.errors import SourceError
 from data.ingest.readers.metrics.delays import read_delays
+from data.limits import DEFAULTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,3 +106,14 @@ def test_a_row_of_a_matrix_that_csv_cannot_split_is_left_out(tmp_path: Path) -> 
     found = read_delays(str(path))
     assert sorted(found.samples.delay_us) == [1, 2, 4, 5]
     assert found.n_rejected == 1
+
+
+def test_lines_of_a_table_of_switches_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    delays, switches = tmp_path / "delays.csv", tmp_path / "switches.csv"
+    delays.write_text(LONG)
+    switches.write_text(f"host,switch\nn1,s1\nn{'2' * DEFAULTS.line_bytes},s1\nn3,\nn2,s9,x\n")
+    file = read_delays(str(delays), str(switches))
+    assert file.groups_left_out == (3, 3)
+    assert dict(file.samples.group_of) == {"n1": "s1", "n2": "s2"}
+    switches.write_text("host,switch\nn1,s1\n")
+    assert read_delays(str(delays), str(switches)).groups_left_out is None

@@ -49,6 +49,8 @@ class DelayFile:
     """Rows or cells without a delay > 0, or that do not fit the header."""
     rejected_at: int | None
     """Line of the first of them."""
+    groups_left_out: tuple[int, int] | None = None
+    """Lines of the table of switches without a host and its switch: how many, and the first."""
 
 
 def read_delays(name: str, groups: str | None = None) -> DelayFile:
@@ -80,8 +82,9 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
             " give columns source, destination, delay_us, or a matrix of microseconds"
         )
     if groups is not None:
-        stated = dict(file.samples.group_of) | _groups(groups)
-        file = replace(file, samples=replace(file.samples, group_of=stated))
+        stated, left_out = _groups(groups)
+        samples = replace(file.samples, group_of={**file.samples.group_of, **stated})
+        file = replace(file, samples=samples, groups_left_out=left_out)
     return file
 
 
@@ -239,14 +242,22 @@ def _of_matrix(header: list[str], records: Iterable[Record]) -> DelayFile:
     return taken.file()
 
 
-def _groups(name: str) -> dict[str, str]:
-    """Host -> switch, by the first two columns of a table."""
-    with _table(name) as (_, header, records):
+def _groups(name: str) -> tuple[dict[str, str], tuple[int, int] | None]:
+    """Host -> switch, by the first two columns of a table; and the lines that are left out."""
+    groups: dict[str, str] = {}
+    left_out: list[int] = []
+    with _table(name) as (source, header, records):
         if len(header) < 2:
             raise SourceError(f"{name}: has one column: give host and switch")
-        rows = (record.values for record in records if record.values)
-        pairs = ((_name(row[header[0]]), _name(row[header[1]])) for row in rows)
-        return {host: group for host, group in pairs if host and group}
+        for record in records:
+            host, group = (_name((record.values or {}).get(column)) for column in header[:2])
+            if host and group:
+                groups[host] = group
+            else:
+                left_out.append(record.line_no)
+        n_left_out = len(left_out) + source.too_long.total
+        left_out += [line.line_no for line in source.too_long]
+    return groups, (n_left_out, min(left_out)) if left_out else None
 
 
 def _name(value: Any) -> str:
