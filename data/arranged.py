@@ -14,7 +14,6 @@ from data.said import INTO, NONE, OF
 from data.site import load_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     import duckdb
@@ -55,7 +54,8 @@ def arranged(connection: duckdb.DuckDBPyConnection, root: Path, said: Said) -> A
     from data.stages.incidents import records
 
     named = {*(each for pair in pairs for each in pair), *(value for _, value in placed)}
-    known = _living(connection, named)
+    rows = connection.execute(_LIVING, {"incidents": sorted(named)}).fetchall()
+    known = {incident: (living, cluster) for incident, living, cluster in rows}
     same = one_of(
         (known[one][0], known[other][0])
         for one, other in pairs
@@ -116,14 +116,6 @@ _PUSHED_ASIDE = """ AND (
   OR (cluster, preempted_by) IN (
     SELECT (cluster, job_id) FROM jobs SEMI JOIN moved USING (cluster, attempt_key)))"""
 _NO_PLACE = "SELECT cluster, node, rack, pod FROM nodes LIMIT 0"
-
-
-def _living(
-    connection: duckdb.DuckDBPyConnection, named: Iterable[str]
-) -> dict[str, tuple[str, str]]:
-    """The incident to which each id leads, and its cluster; without ids that lead to none."""
-    rows = connection.execute(_LIVING, {"incidents": sorted(named)}).fetchall()
-    return {one: (living, cluster) for one, living, cluster in rows}
 
 
 def _moves(

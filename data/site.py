@@ -137,14 +137,12 @@ class Smtp:
         if name == "port":
             text = str(value)
             if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 65536:
-                raise SiteError(f"{place} must be a port, got {_shown(value)}: e.g. 587")
+                raise _wrong(place, "a port", value, "e.g. 587")
             return int(text)
         if not isinstance(value, str) or any(char in value for char in "\r\n"):
-            raise SiteError(f"{place} must be text on one line, got {_shown(value)}: mend it")
+            raise _wrong(place, "text on one line", value)
         if name == "security" and value not in SECURITY:
-            raise SiteError(
-                f"{place} must be {', '.join(SECURITY)}, got {_shown(value)}: choose one"
-            )
+            raise _wrong(place, ", ".join(SECURITY), value, "choose one")
         return value
 
 
@@ -251,7 +249,6 @@ def load_site(root: Path) -> Site:
     """
     path = root / "site.toml"
     content = _content(path)
-    digest = hashlib.sha256(content).hexdigest()
     document = _document(path, content)
     own = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits", "retention")
     known = (*own, "access", *RESERVED_SECTIONS)
@@ -262,7 +259,6 @@ def load_site(root: Path) -> Site:
         name: _cluster(path, name, values)
         for name, values in _section(path, "cluster", document.get("cluster", {})).items()
     }
-    weighing = _attribution(path, document.get("attribution", {}))
     notices = tuple(
         f"{path}: section [{section}] is read by no part of this version"
         for section in RESERVED_SECTIONS
@@ -270,8 +266,8 @@ def load_site(root: Path) -> Site:
     )
     site = Site(
         clusters,
-        weighing,
-        digest,
+        _attribution(path, document.get("attribution", {})),
+        hashlib.sha256(content).hexdigest(),
         notices,
         smtp=_smtp(path, document.get("reports", {})),
         address=_address(path, document.get("reports", {})),
@@ -283,7 +279,7 @@ def load_site(root: Path) -> Site:
         access=_access(path, document.get("access", {})),
     )
     try:
-        weights(weighing.table, site.causes)
+        weights(site.attribution.table, site.causes)
     except AnalysisError as error:
         raise SiteError(f"{path}: {error}") from None
     return site
@@ -300,7 +296,6 @@ def _taxonomy(path: Path, values: object) -> dict[str, Any]:
 
 
 def _cluster(path: Path, name: str, values: object) -> ClusterSite:
-    """One [cluster.<name>]."""
     place = f"cluster.{name}"
     if not name.strip():
         raise SiteError(f'{path}: [cluster."{name}"] has no name: write e.g. [cluster.a]')
@@ -313,43 +308,33 @@ def _cluster(path: Path, name: str, values: object) -> ClusterSite:
         if value is not None and (
             not isinstance(value, kind) or value is True or not 0 < value <= most
         ):
-            raise SiteError(f"{path}: {place}.{key} must be {rule}, got {_shown(value)}: mend it")
+            raise _wrong(f"{path}: {place}.{key}", rule, value)
     for key in ("gpu_model", "timezone", "scheduler", "currency"):
         value = stated.get(key, "")
         if not isinstance(value, str):
-            raise SiteError(f"{path}: {place}.{key} must be text, got {_shown(value)}: quote it")
+            raise _wrong(f"{path}: {place}.{key}", "text", value, "quote it")
         if len(value) > MAX_TEXT:
-            raise SiteError(
-                f"{path}: {place}.{key} must be at most {MAX_TEXT} characters, got "
-                f"{_shown(value)}: shorten it"
-            )
+            rule = f"at most {MAX_TEXT} characters"
+            raise _wrong(f"{path}: {place}.{key}", rule, value, "shorten it")
     zone = stated.get("timezone")
     if zone is not None and zone not in zoneinfo.available_timezones():
-        raise SiteError(
-            f"{path}: {place}.timezone must be an IANA zone, got {_shown(zone)}: "
-            + _nearest(zone, tuple(zoneinfo.available_timezones()), example="Europe/Berlin")
-        )
+        meant = _nearest(zone, tuple(zoneinfo.available_timezones()), example="Europe/Berlin")
+        raise _wrong(f"{path}: {place}.timezone", "an IANA zone", zone, meant)
     return ClusterSite(**stated)
 
 
 def _attribution(path: Path, values: object) -> Attribution:
-    """The section [attribution]."""
     stated = _section(path, "attribution", values, _names(Attribution))
     for key in ("before_minutes", "after_minutes"):
         value = stated.get(key, 0)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1440:
-            raise SiteError(
-                f"{path}: attribution.{key} must be minutes from 0 to 1440, got {_shown(value)}: "
-                "mend it"
-            )
+            raise _wrong(f"{path}: attribution.{key}", "minutes from 0 to 1440", value)
     weighing = _section(path, "attribution.weights", stated.get("weights", {}))
     rules = stated.get("rules", [])
     if not isinstance(rules, list):
-        raise SiteError(
-            f"{path}: attribution.rules must be sections, got {_shown(rules)}: "
-            "write [[attribution.rules]]"
-        )
-    rules = tuple(_section(path, "attribution.rules", one) for one in rules)
+        place = f"{path}: attribution.rules"
+        raise _wrong(place, "sections", rules, "write [[attribution.rules]]")
+    rules = tuple(_section(path, "attribution.rules", rule) for rule in rules)
     return Attribution(**(stated | {"weights": weighing, "rules": rules}))
 
 
@@ -390,16 +375,13 @@ def _nodes(path: Path, values: object) -> dict[str, tuple[str, ...]]:
 
 
 def _limits(path: Path, values: object) -> Limits:
-    """The section [limits]."""
     stated = _section(path, "limits", values, _names(Limits))
     for name, value in stated.items():
         least, most = RANGES[name]
         whole = isinstance(getattr(Limits, name), int)
         if type(value) not in ((int,) if whole else (int, float)) or not least <= value <= most:
-            raise SiteError(
-                f"{path}: limits.{name} must be a {'whole ' * whole}number from {least:,} to "
-                f"{most:,}, got {_shown(value)}: mend it"
-            )
+            rule = f"a {'whole ' * whole}number from {least:,} to {most:,}"
+            raise _wrong(f"{path}: limits.{name}", rule, value)
     return Limits(**stated)
 
 
@@ -409,10 +391,8 @@ def _retention(path: Path, values: object) -> Retention:
     for key, value in days.items():
         most, unit = (MAX_SNAPSHOTS, "") if key == "keep_snapshots" else (MAX_DAYS, " of days")
         if type(value) is not int or not 1 <= value <= most:
-            raise SiteError(
-                f"{path}: retention.{key} must be a whole number{unit} from 1 to {most:,}, got "
-                f"{_shown(value)}: mend it"
-            )
+            rule = f"a whole number{unit} from 1 to {most:,}"
+            raise _wrong(f"{path}: retention.{key}", rule, value)
     stated = {key: value for key, value in days.items() if key != "keep_snapshots"}
     return Retention(days.get("keep_snapshots", Retention.keep_snapshots), stated)
 
@@ -423,20 +403,15 @@ def _access(path: Path, values: object) -> Access:
     for key, known in (("read", READERS), ("write", WRITERS)):
         value = stated.get(key, "owner")
         if not isinstance(value, str) or value not in known:
-            raise SiteError(
-                f"{path}: access.{key} must be {', '.join(known)}, got {_shown(value)}: choose one"
-            )
+            raise _wrong(f"{path}: access.{key}", ", ".join(known), value, "choose one")
     access = Access(**stated)
     if not access.is_sound:
-        raise SiteError(
-            f"{path}: access.write must be owner where access.read is owner, got "
-            f'{_shown(access.write)}: say read = "group" too'
-        )
+        rule = "owner where access.read is owner"
+        raise _wrong(f"{path}: access.write", rule, access.write, 'say read = "group" too')
     return access
 
 
 def _assumed(path: Path, place: str, values: dict[str, Any]) -> Assumed:
-    """The three times of one section."""
     return Assumed(
         **{
             name: _range(f"{path}: {place}.{key}", values[key], zero=name != "interval_s")
@@ -451,29 +426,26 @@ def _range(place: str, value: object, *, zero: bool) -> tuple[float, float]:
     ends: list[Any] = value if isinstance(value, list) else [value, value]
     known = len(ends) == 2 and all(type(end) in (int, float) for end in ends)
     if not known or not all(0 <= end <= _YEAR_MIN and (zero or end > 0) for end in ends):
-        raise SiteError(
-            f"{place} must be minutes {'>= 0' if zero else '> 0'}, at most a year, or a range of "
-            f"them, got {_shown(value)}: write e.g. 30 or [15, 60]"
-        )
+        rule = f"minutes {'>= 0' if zero else '> 0'}, at most a year, or a range of them"
+        raise _wrong(place, rule, value, "write e.g. 30 or [15, 60]")
     if ends[0] > ends[1]:
-        raise SiteError(f"{place} must be a range [low, high], got {_shown(value)}: swap its ends")
+        raise _wrong(place, "a range [low, high]", value, "swap its ends")
     return ends[0] * 60.0, ends[1] * 60.0
 
 
 def _smtp(path: Path, values: object) -> Smtp:
-    """The section [reports.smtp]."""
     reports = _section(path, "reports", values)
     if unknown := set(reports) - {"address", "smtp"}:
         raise SiteError(
             f"{path}: reports.{min(unknown)} is unknown: there are address and [reports.smtp]"
         )
-    stated = _section(path, "reports.smtp", reports.get("smtp", {}))
-    if "password" in stated:
+    stated = reports.get("smtp", {})
+    if isinstance(stated, dict) and "password" in stated:
         raise SiteError(
             f"{path}: reports.smtp.password must not stand in a file: put it into the environment "
             "as FAULTLINE_SMTP_PASSWORD"
         )
-    _refuse_unknown(path, "reports.smtp", stated, _names(Smtp))
+    stated = _section(path, "reports.smtp", stated, _names(Smtp))
     try:
         settings: dict[str, Any] = {n: Smtp.checked(n, value) for n, value in stated.items()}
         return Smtp(**settings)
@@ -493,41 +465,31 @@ def _address(path: Path, reports: dict[str, Any]) -> str:
     except ValueError:  # a port that is none, half a bracket
         fits = False
     if not fits or len(value) > MAX_TEXT:
-        raise SiteError(
-            f"{path}: reports.address must be the dashboard's address, got {_shown(value)}: e.g. "
-            "'https://faultline.example.org/'"
-        )
+        remedy = "e.g. 'https://faultline.example.org/'"
+        raise _wrong(f"{path}: reports.address", "the dashboard's address", value, remedy)
     return f"{value.rstrip('/')}/"
 
 
-def _shown(value: object) -> str:
-    """A value as it was written, cut where it is long."""
+def _wrong(place: str, rule: str, value: object, remedy: str = "mend it") -> SiteError:
+    """Refuses a value, which is cut where it is long."""
     cut = reprlib.Repr()
     cut.maxstring = cut.maxlong = cut.maxother = 100
-    return cut.repr(value)
+    return SiteError(f"{place} must be {rule}, got {cut.repr(value)}: {remedy}")
 
 
 def _section(path: Path, place: str, values: object, known: tuple[str, ...] = ()) -> dict[str, Any]:
     """A TOML table; where its keys are known, one that nothing reads is refused."""
     if not isinstance(values, dict):
         section = "cluster.<name>" if place.startswith("cluster") else place
-        raise SiteError(
-            f"{path}: {place} must be a section, got {_shown(values)}: write [{section}]"
-        )
-    if known:
-        _refuse_unknown(path, place, values, known)
+        raise _wrong(f"{path}: {place}", "a section", values, f"write [{section}]")
+    for key in values if known else ():
+        if key not in known:
+            raise SiteError(f"{path}: {place}.{key} is unknown: {_nearest(key, known)}")
     return values
 
 
 def _names(settings: type) -> tuple[str, ...]:
-    """Keys of a section: the fields of its dataclass."""
     return tuple(item.name for item in fields(settings))
-
-
-def _refuse_unknown(path: Path, place: str, values: dict[str, Any], known: tuple[str, ...]) -> None:
-    for key in values:
-        if key not in known:
-            raise SiteError(f"{path}: {place}.{key} is unknown: {_nearest(key, known)}")
 
 
 def _nearest(stated: str, known: tuple[str, ...], example: str | None = None) -> str:

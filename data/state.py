@@ -326,18 +326,16 @@ class State:
 
     def version(self) -> str:
         """Changes with every annotation and every undo: what a cache of them is keyed by."""
-        rows = self._read(
-            "SELECT annotation_id, (SELECT count(undone_at) FROM annotations) FROM annotations "
-            "ORDER BY rowid DESC LIMIT 1",
-            {},
-        )
-        return "-".join(str(part) for part in rows[0]) if rows else ""
+        return self._version_of("true")
 
     def version_of_answers(self) -> str:
         """The same without what only puts a row of the list of what to do off: that changes no
         other answer, and nobody should wait for all of them anew.
         """
-        counts = f"target NOT LIKE 'action:%' AND field <> '{SNOOZED_UNTIL}'"
+        return self._version_of(f"target NOT LIKE 'action:%' AND field <> '{SNOOZED_UNTIL}'")
+
+    def _version_of(self, counts: str) -> str:
+        """Changes with every annotation that counts, and with every undo of one."""
         rows = self._read(
             f"SELECT annotation_id, (SELECT count(undone_at) FROM annotations WHERE {counts}) "
             f"FROM annotations WHERE {counts} ORDER BY rowid DESC LIMIT 1",
@@ -404,14 +402,10 @@ class State:
     def _refuse_emptied(self, connection: sqlite3.Connection) -> None:
         """Refuses a file without tables beside a published snapshot: a publish makes them first."""
         patience = time.monotonic() + EMPTIED_S
-        while self._published() and not _has_tables(connection):
+        while self._path.with_name("CURRENT").exists() and not _has_tables(connection):
             if time.monotonic() > patience:
                 raise StoreError(f"{self._path}: was emptied: {_REMEDY}")
             time.sleep(0.05)
-
-    def _published(self) -> bool:
-        """Whether the store has a snapshot."""
-        return self._path.with_name("CURRENT").exists()
 
     def _read(self, sql: str, parameters: dict[str, Any]) -> list[Any]:
         """Rows of a query; none where nobody has said anything yet."""

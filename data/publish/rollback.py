@@ -124,7 +124,8 @@ def undoable(root: Path) -> set[str]:
         return set()
     with _opened(root) as held:
         keys = held.pop(current.snapshot).keys
-        lengths = {0, *(len(then.keys) for then in held.values() if _is_begin(then.keys, keys))}
+        begins = [then.keys for then in held.values() if then.keys == keys[: len(then.keys)]]
+        lengths = {0, *map(len, begins)}
     first: dict[str, int] = {}  # of each publish the place of its first ingest
     for place, key in enumerate(keys):
         first.setdefault(_publish(key[0]), place)
@@ -207,11 +208,6 @@ def _before(
 def _publish(ingest_id: str) -> str:
     """What ingests share that were published together: the number of the snapshot."""
     return ingest_id.partition(".")[0]
-
-
-def _is_begin(some: list[Key], keys: list[Key]) -> bool:
-    """Whether some ingests are the first of all."""
-    return some == keys[: len(some)]
 
 
 def _numbers(earlier: Collection[int]) -> str:

@@ -64,7 +64,8 @@ def columns(store: Store) -> pd.DataFrame:
         'SELECT table_name AS "table", column_name AS "column", data_type AS "type", comment '
         "FROM duckdb_columns() WHERE NOT internal ORDER BY table_name, column_index"
     )
-    held.insert(3, "unit", [_unit(name) for name in held["column"]])
+    ends = (next((end for end in UNITS if name.endswith(end)), None) for name in held["column"])
+    held.insert(3, "unit", [UNITS[end] if end else "" for end in ends])
     return held
 
 
@@ -80,11 +81,6 @@ def sample_rows(store: Store, table: str, limit: int) -> pd.DataFrame:
     if (table,) not in known:
         raise DataError(f"table {table!r} is unknown: the schema browser lists all")
     return store.frame(f'FROM "{table}" LIMIT $limit', {"limit": limit})
-
-
-def _unit(column: str) -> str:
-    """The unit that a column's name states; empty where it states none."""
-    return next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
 
 
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
