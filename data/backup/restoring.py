@@ -69,7 +69,8 @@ def restore(
             make_folder(scratch, PRIVATE)
             make_folder(prepared, PRIVATE)
             current = _prepared(folder, made, root, prepared, told)
-            _opened(prepared, current)
+            with closing(Store(prepared, current, Said())) as store:  # one that can be read
+                store.rows("SELECT count(*) FROM store_meta")
             State(prepared).create(current.store_id)
             detail = {"path": str(folder.resolve()), "made_at": made.made_at}
             State(prepared).record(author, "restore", detail)
@@ -134,12 +135,6 @@ def _prepared(
         manifest.copy_checked(folder, made, name, target, progress)
     replace_file(prepared / "CURRENT", current.to_json())
     return current
-
-
-def _opened(prepared: Path, current: Current) -> None:
-    """Opens the snapshot, so that one that cannot be read is never put in place."""
-    with closing(Store(prepared, current, Said())) as store:
-        store.rows("SELECT count(*) FROM store_meta")
 
 
 def _keep_said(root: Path, prepared: Path) -> None:

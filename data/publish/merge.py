@@ -44,7 +44,10 @@ def merge(
             touched.forget({table})
     alike = _alike(connection, rule, top)
     if top >= 0:
-        _drop_repeats(connection, rule, top, alike)
+        connection.execute(  # new rows that stand in the table already, to the letter
+            f"""DELETE FROM {table} WHERE rowid > {top} AND {rule.content} IN (
+                  SELECT {rule.content} FROM {table} WHERE rowid <= {top} AND {alike})"""
+        )
     find = _find_superseded_jobs if table == "jobs" else _find_superseded
     if find(connection, rule, top, alike):
         if touched is not None:
@@ -98,16 +101,6 @@ def _submitted(connection: duckdb.DuckDBPyConnection, rows: str) -> str:
         return "submit_at IS NULL"
     between = f"submit_at BETWEEN TIMESTAMPTZ '{first}' AND TIMESTAMPTZ '{last}'"
     return between if known else f"({between} OR submit_at IS NULL)"
-
-
-def _drop_repeats(
-    connection: duckdb.DuckDBPyConnection, rule: Records, top: int, alike: str
-) -> None:
-    """Removes new rows that stand in the table already, to the letter."""
-    connection.execute(
-        f"""DELETE FROM {rule.name} WHERE rowid > {top} AND {rule.content} IN (
-              SELECT {rule.content} FROM {rule.name} WHERE rowid <= {top} AND {alike})"""
-    )
 
 
 def _find_superseded(

@@ -147,7 +147,7 @@ def _played(spec: DemoSpec, workload: Workload, played: Scheduler) -> dict[str, 
     by, strike = np.full(len(job), -1), np.full(len(job), -1)
     by[list(attempts.preempted_by)] = list(attempts.preempted_by.values())
     strike[list(attempts.struck_by)] = list(attempts.struck_by.values())
-    restarts = _restarts(job)
+    restarts = pd.Series(job).groupby(job).cumcount().to_numpy().astype(np.int64)
     how = column(attempts.how, nothing)
     state = _states(workload.outcome[job], how, restarts)
     lost = np.array([fault.node_fail for _, _, fault in played.strikes], dtype=bool)
@@ -208,11 +208,6 @@ def _cancelled_waiting(period_s: int, jobs: range, rng: np.random.Generator) -> 
         "strike": nothing,
         "slot": nothing,
     }
-
-
-def _restarts(job: Ints) -> Ints:
-    """How many attempts of the same job come before each."""
-    return pd.Series(job).groupby(job).cumcount().to_numpy().astype(np.int64)
 
 
 def _rank_by_first(job: Ints) -> Ints:

@@ -177,6 +177,7 @@ class DemoTruth:
 def demo_truth(demo: Played) -> DemoTruth:
     """The truth behind a schedule."""
     schedule, nodes, verdicts = demo.schedule, demo.nodes, demo.verdicts
+    struck = np.array([*(node for _, node, _ in schedule.strikes), -1])
     attempts = pa.table(
         {
             "attempt_key": demo.keys.take(pa.array(verdicts.row)),
@@ -184,7 +185,7 @@ def demo_truth(demo: Played) -> DemoTruth:
             "cause": words(verdicts.cause, CAUSE_NAMES),
             "domain": words(verdicts.cause, CAUSE_DOMAINS),
             "has_event": pa.array(verdicts.has_event),
-            "node": words(_struck_nodes(schedule)[verdicts.row], nodes.names),
+            "node": words(struck[schedule.strike][verdicts.row], nodes.names),
         }
     )
     return DemoTruth(
@@ -201,12 +202,6 @@ def demo_truth(demo: Played) -> DemoTruth:
 def planted_causes_table(demo: Played) -> pa.Table:
     """Why each attempt failed, as planted."""
     return demo.truth.attempts.drop_columns(["job_id", "node"])
-
-
-def _struck_nodes(schedule: Schedule) -> Ints:
-    """Of each attempt the node whose hardware failure ended it, or -1."""
-    struck = np.array([*(node for _, node, _ in schedule.strikes), -1])
-    return struck[schedule.strike]
 
 
 def _lemon_nodes(schedule: Schedule, nodes: Fleet) -> list[dict[str, object]]:
