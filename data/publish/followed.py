@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from analytics.fleet.outages import Outage
     from analytics.fleet.pod_attempts import Attempt
-    from data.publish.touched import Touched
+    from data.publish.merge import Touched
 
 _JOB_COLUMNS = (
     "attempt_key", "account", "partition", "qos", "name", "state", "state_raw", "exit_code",

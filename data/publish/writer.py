@@ -34,10 +34,9 @@ from data.landing import land
 from data.metrics_files import NAMED, remove, unnamed
 from data.publish import schema
 from data.publish.lock import locked
-from data.publish.merge import merge
+from data.publish.merge import Touched, merge
 from data.publish.names import NODE_KEYED, name_nodes, names_told
 from data.publish.owners import place
-from data.publish.touched import Touched
 from data.said import read_said
 from data.sampled import sampled
 from data.site import load_site
