@@ -41,9 +41,11 @@ the types of the analysis that they are for."""
 
 def _imports(node: ast.AST) -> Iterator[str]:
     """Names that are imported when code runs; those for types alone are not."""
-    bodies = (getattr(node, name, ()) for name in ("body", "orelse", "handlers", "finalbody"))
+    names = ("body", "orelse", "handlers", "finalbody", "cases")
+    bodies = (getattr(node, name, ()) for name in names)
     for child in (child for body in bodies if isinstance(body, list) for child in body):
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            yield from _imports(ast.Module(child.orelse, []))
             continue
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names)
@@ -76,8 +78,9 @@ def imported() -> dict[str, set[str]]:
 def test_no_function_takes_more_positional_arguments() -> None:
     for package, module in sources():
         for function in ast.walk(module):
-            if isinstance(function, ast.FunctionDef):
-                taken = [argument.arg for argument in function.args.args]
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                arguments = function.args.posonlyargs + function.args.args
+                taken = [argument.arg for argument in arguments]
                 n = len(taken) - (taken[:1] in (["self"], ["cls"]))
                 assert n <= MOST_POSITIONAL, f"{package}: {function.name} takes {n}"
 
@@ -103,7 +106,8 @@ def test_a_package_takes_of_analytics_what_it_may_and_no_more(package: str) -> N
 
 
 def test_an_import_that_is_not_allowed_is_seen(tmp_path: Path) -> None:
-    text = "if TYPE_CHECKING:\n    import plotly\ndef f():\n    from _duckdb import connect\n"
-    (name,) = _imports(ast.parse(text))
-    assert _is_of(name, "duckdb")
+    text = "if TYPE_CHECKING:\n    import plotly\nelse:\n    import socket\n"
+    text += "def f(x):\n  match x:\n    case 1:\n      from _duckdb import connect\n"
+    other, name = _imports(ast.parse(text))
+    assert (other, _is_of(name, "duckdb")) == ("socket", True)
     assert not _is_of("duckdbx", "duckdb")
