@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 SECONDS: dict[str, float] = json.loads(
     Path(__file__).with_name("slow_seconds.json").read_text("utf-8")
 )
-"""File -> processor seconds of its slow tests when they were last measured."""
+"""File -> processor seconds of its slow tests: estimated, until somebody measures them anew."""
 OF_ANOTHER_FILE = 1.0
-"""Seconds of a file without slow tests, or of which they were never measured."""
+"""Seconds of a file without slow tests, or of which nothing is known."""
 
 
 def parts(files: Iterable[str], n_parts: int) -> list[list[str]]:

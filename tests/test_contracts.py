@@ -111,3 +111,13 @@ def test_an_import_that_is_not_allowed_is_seen(tmp_path: Path) -> None:
     other, name = _imports(ast.parse(text))
     assert (other, _is_of(name, "duckdb")) == ("socket", True)
     assert not _is_of("duckdbx", "duckdb")
+
+
+def test_messages_of_analytics_name_no_command() -> None:
+    for path in (ROOT / "analytics").rglob("*.py"):
+        texts = (
+            n.value
+            for n in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(n, ast.Constant) and isinstance(n.value, str)
+        )
+        assert not [text for text in texts if "`faultline" in text], path

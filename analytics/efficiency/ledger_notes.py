@@ -12,10 +12,7 @@ def uncounted_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
     """What the ledger could not count."""
     sentences = []
     if names := notes.get("clusters_without_jobs"):
-        sentences.append(
-            f"No GPU-time is known of {', '.join(names)}: no job of it was recorded (`faultline "
-            "ingest sacct`)."
-        )
+        sentences.append(f"No GPU-time is known of {', '.join(names)}: no job of it was recorded.")
     if n := notes["attempts_without_gpus"]:
         ran = (
             "attempt that ran states no GPUs and is"

@@ -148,4 +148,31 @@ def sheet_of(records: Sequence[Mapping[str, Any]], keys: Iterable[str] | None = 
     [(14.2,)]
     """
     columns = tuple(records[0] if keys is None else keys)
-    return Sheet(columns, [tuple(record[key] for key in columns) for record in records])
+    rows = [tuple(record[key] for key in columns) for record in records]
+    return Sheet(columns, rows)
+
+
+def listed(table: Table) -> Sheet:
+    """A table as CSV prints it, of estimates the value."""
+    return Sheet(
+        tuple(column.key for column in table.columns),
+        [tuple(map(_plain, row)) for row in table.values],
+    )
+
+
+def quantities(named: Iterable[tuple[str, Any]], *, value: str = "value") -> Sheet:
+    """A row for each quantity; plain numbers have no interval.
+
+    >>> quantities([("gpus", 8)]).rows
+    [('gpus', 8, None, None, None, None)]
+    """
+    bounds = ("lower", "upper", "conf_level", "n")
+    rows = [
+        (name, _plain(one), *(getattr(one, bound, None) for bound in bounds)) for name, one in named
+    ]
+    return Sheet(("quantity", value, *bounds), rows)
+
+
+def _plain(value: Any) -> Any:
+    """Of an estimate its value."""
+    return getattr(value, "value", value)

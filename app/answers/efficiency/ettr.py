@@ -21,6 +21,7 @@ from analytics.frames import DEFINITION, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
+from app.answers.described import Rows, field
 from app.answers.efficiency import node_time
 from app.answers.reliability import detection, mttf, sight
 from app.ask import EVERYTHING, FEW
@@ -304,6 +305,22 @@ def _sized(ask: Ask, selection: Selection, report: EttrReport) -> EttrReport:
     return ask(measured, selection.by_size, limit=FEW, conf_level=report.conf_level)
 
 
+SIZES_DRAWN = (
+    field("gpus", of=lambda row: row[0].group),
+    field("n_runs", of=lambda row: row[0].totals.n_runs),
+    field("n_interruptions", of=lambda row: row[0].totals.n_interruptions),
+    field("gpu_hours", of=lambda row: row[0].gpu_hours),
+    field(
+        "ettr",
+        kind="ettr",
+        of=lambda row: row[0].ettr,
+        names={"chart": ("ettr", "ettr_lower", "ettr_upper", "conf_level")},
+    ),
+    field("expected_ettr", kind="ettr", of=lambda row: row[1]),
+)
+"""A class of sizes beside what its own interruptions let expect."""
+
+
 def size_chart(sized: EttrReport, expected: tuple[Estimate, ...], selection: Selection) -> Chart:
     """ETTR by class of sizes; a mark opens the runs of its class."""
     return Chart(
@@ -313,6 +330,7 @@ def size_chart(sized: EttrReport, expected: tuple[Estimate, ...], selection: Sel
         "rate of its own interruptions lets expect.",
         (sized.by_size, expected),
         "ettr_sizes",
+        rows=Rows(SIZES_DRAWN, list(zip(sized.by_size, expected, strict=True))),
         opens=Part("Runs of this size", of_size, (selection,), ("mark",)),
     )
 

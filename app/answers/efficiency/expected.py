@@ -10,6 +10,7 @@ from analytics.efficiency.expected_ettr import ExpectedEttr, expected_ettr
 from analytics.efficiency.published_ettr import PUBLISHED_INCONSISTENCIES, PUBLISHED_WHAT_IFS
 from analytics.estimate import CONF_LEVEL
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, estimated
+from app.answers.described import Rows, quantities
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_efficiency
@@ -142,6 +143,7 @@ def chart(expected: ExpectedEttr) -> Chart | Missing:
         (expected.sensitivities,),
         "sensitivities",
         whole=True,
+        rows=Rows(list(vars(expected.sensitivities[0])), expected.sensitivities),
     )
 
 
@@ -196,13 +198,9 @@ def record(expected: ExpectedEttr) -> dict[str, Any]:
 
 def _sheet(expected: ExpectedEttr) -> Sheet:
     """A row for each quantity; plain numbers have no interval."""
-    rows: list[tuple[Any, ...]] = [
-        (name, getattr(expected, name), None, None, None, None) for name in PLAIN
-    ]
-    if expected.simulated is not None:
-        ettr = expected.simulated.ettr
-        rows.append(("simulated", ettr.value, ettr.lower, ettr.upper, ettr.conf_level, ettr.n))
-    return Sheet(("quantity", "value", "lower", "upper", "conf_level", "n"), rows)
+    rows = [(name, getattr(expected, name)) for name in PLAIN]
+    simulated = expected.simulated
+    return quantities([*rows, *(() if simulated is None else (("simulated", simulated.ettr),))])
 
 
 def published() -> Answer:

@@ -17,6 +17,7 @@ from analytics.efficiency.unrecorded import HOUR_S
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.frames import DEFINITION
 from app.answers.content import Answer, Chart, Missing, Part, Sheet, Table
+from app.answers.described import sheet_of
 from app.answers.efficiency import before_requeues, ledger_numbers, node_time
 from app.answers.efficiency.ledger_parts import (
     NOTHING_RAN,
@@ -225,6 +226,7 @@ def waterfall(ledger: GoodputLedger, selection: Selection) -> Chart:
         "stand in the table of buckets.",
         (ledger,),
         "ledger",
+        rows=ledger.table(),
         opens=Part("Rows behind the bucket", behind, (selection,), ("mark",)),
     )
 
@@ -360,8 +362,7 @@ def _rests_on(bucket: Bucket) -> str:
 
 def _sheet(ledger: GoodputLedger) -> Sheet:
     """A row for each bucket."""
-    rows = [_bucket(each) for each in ledger.buckets]
-    return Sheet(tuple(rows[0]), [tuple(row.values()) for row in rows])
+    return sheet_of([_bucket(bucket) for bucket in ledger.buckets])
 
 
 def _of_selection(ledger: GoodputLedger, selection: Selection) -> Iterator[str]:

@@ -90,12 +90,14 @@ def chart(ask: Ask, selection: Selection, by: LedgerGroup) -> Chart | Missing:
     if ask(measured, selection, by).empty:
         return Missing(f"ledger_by_{by}", *NOTHING_RAN)
     if by == "day":
+        over_time = ask(measured_over_time, selection)
         return Chart(
             "efficiency.ledger_over_time",
             "Where did GPU-hours go, day by day?",
             "GPU-hours per day of each bucket; days without a record of a job are hatched.",
-            (ask(measured_over_time, selection),),
+            (over_time,),
             "ledger_by_day",
+            rows=over_time.by_day,
         )
     losses: LossesByGroup = losses_by_group(ask(measured, selection, by), by)
     if losses.rows.empty:
@@ -106,6 +108,7 @@ def chart(ask: Ask, selection: Selection, by: LedgerGroup) -> Chart | Missing:
         "The share of each bucket in the GPU-hours that the jobs of a group held.",
         (losses,),
         f"ledger_by_{by}",
+        rows=losses.rows,
     )
 
 

@@ -156,6 +156,7 @@ def timeline(run: RunEttr, titles: Mapping[str, str]) -> Chart:
         captioned=True,
         zoned=True,
         whole=True,
+        rows=run.over_time.table(),
     )
 
 

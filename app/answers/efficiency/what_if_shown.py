@@ -12,6 +12,7 @@ from analytics.efficiency.habits import habit_sentences
 from analytics.efficiency.ledger_notes import uncounted_sentences
 from app.answers.columns import columns
 from app.answers.content import Chart, Missing, Number, Sheet, Table, composed
+from app.answers.described import quantities
 from app.answers.efficiency import before_requeues, best_interval, ettr, left_out, node_time
 from app.answers.efficiency.ledger import EXPORT
 from app.answers.failures.taxonomy import cause_titles
@@ -271,6 +272,7 @@ class Shown:
             (self.found,),
             "lost_by_interval",
             captioned=True,
+            rows=self.found.curve,
         )
 
     def _nodes(self) -> Table:
@@ -365,10 +367,7 @@ class Shown:
         rows = [(name, getattr(found, name)) for name in names]
         rows += [(f"{name}_regained", pair[1]) for name, pair in found.parts.items()]
         rows += [(f"{name}_regained", pair[1]) for name, pair in found.causes.items()]
-        return Sheet(
-            ("quantity", "gpu_hours", "lower", "upper", "conf_level", "n"),
-            [(name, e.value, e.lower, e.upper, e.conf_level, e.n) for name, e in rows],
-        )
+        return quantities(rows, value="gpu_hours")
 
 
 NOTHING = Missing(

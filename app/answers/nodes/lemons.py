@@ -8,7 +8,8 @@ from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.nodes.records import WINDOW_DAYS
 from analytics.reliability.sight import Sight
 from app.answers.columns import columns
-from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, composed
+from app.answers.content import Answer, Chart, Missing, Number, Table, composed
+from app.answers.described import Rows, sheet_of
 from app.answers.nodes import lemon_words
 from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
 from app.answers.reliability import sight
@@ -95,7 +96,14 @@ def answer(
         (*_tables(found, rows, listed, seen), _map(found)),
         notes=(*_notes(found, selection), *sight.notes(seen, "nodes")),
         record=rows,
-        sheet=Sheet(SHEET, [_flat(row) for row in rows]),
+        sheet=sheet_of(
+            [
+                {key: getattr(value, "value", value) for key, value in row.items()}
+                | {"reasons": "; ".join(row["reasons"])}
+                for row in rows
+            ],
+            SHEET,
+        ),
     )
 
 
@@ -377,7 +385,10 @@ def _map(found: Sequence[ClusterVerdicts]) -> Chart:
         for each, place in zip(of.nodes, of.places.to_dict("records"), strict=True)
     ]
     says = "Each cell is a node, each row a rack; the darker, the more speaks against it."
-    return Chart("nodes.rack_map", "Where do the lemons stand?", says, (cells,), opens="node")
+    names = ("cluster", "node", "rack", "verdict", "score")
+    rows = Rows(names, [dict(zip(names, cell, strict=True)) for cell in cells])
+    title = "Where do the lemons stand?"
+    return Chart("nodes.rack_map", title, says, (cells,), opens="node", rows=rows)
 
 
 def _window(of: ClusterVerdicts) -> str:
@@ -404,11 +415,3 @@ def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[s
         yield "A node is judged by all jobs: filters of partition, account and size do not apply."
     if any(row.verdict == "lemon" for of in found for row in of.nodes):
         yield "The commands are to be copied; nothing is run from here."
-
-
-def _flat(row: dict[str, Any]) -> tuple[Any, ...]:
-    """A row for a sheet: of estimates the value."""
-    return tuple(
-        "; ".join(row[key]) if key == "reasons" else getattr(row[key], "value", row[key])
-        for key in SHEET
-    )

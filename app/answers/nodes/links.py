@@ -9,7 +9,8 @@ import numpy as np
 
 from analytics.estimate import CONF_LEVEL
 from analytics.nodes.links.verdict import LEAST_RATIO, slow_links
-from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, estimated
+from app.answers.content import Answer, Chart, Missing, Number, Table, estimated
+from app.answers.described import sheet_of
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
@@ -96,7 +97,7 @@ def answer(file: Examined) -> Answer:
         tuple(_blocks(found)),
         notes=tuple(_notes(file)),
         record=_record(file),
-        sheet=Sheet(PAIR_COLUMNS, _pairs(found)),
+        sheet=sheet_of(_pairs(found), PAIR_COLUMNS),
     )
 
 
@@ -253,14 +254,14 @@ def _finding_record(finding: Finding) -> dict[str, Any]:
     return shallow | {"by_size": by_size, "hosts": list(finding.hosts)}
 
 
-def _pairs(found: SlowLinks) -> list[tuple[str, str, float, int]]:
+def _pairs(found: SlowLinks) -> list[dict[str, Any]]:
     """Each pair with its delay over usual, the slowest first."""
     known = np.argwhere(np.isfinite(found.ratio))
     rows = [
         (found.names[a], found.names[b], float(found.ratio[a, b]), int(found.n[a, b]))
         for a, b in known
     ]
-    return sorted(rows, key=lambda row: -row[2])
+    return [dict(zip(PAIR_COLUMNS, row, strict=True)) for row in sorted(rows, key=lambda r: -r[2])]
 
 
 def _times(ratio: float | None) -> str:

@@ -12,7 +12,8 @@ from analytics.nodes.machines.detection import SILENCE
 from analytics.nodes.machines.heat_map import HeatMap, heat_map
 from analytics.nodes.machines.pulls import pulls, watched
 from analytics.nodes.machines.settings import Settings
-from app.answers.content import Answer, Chart, Missing, Sheet, Table
+from app.answers.content import Answer, Chart, Missing, Table
+from app.answers.described import sheet_of
 from app.words import moments, numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
@@ -172,15 +173,7 @@ def answer(of: Examined) -> Answer:
         blocks=(_chart(of), table),
         notes=tuple(_notes(of)),
         record=_record(of),
-        sheet=Sheet(
-            ("verdict", "machine", "metric", "since_at", "seconds"),
-            [
-                tuple(
-                    _record(of)[key]
-                    for key in ("verdict", "machine", "metric", "since_at", "seconds")
-                )
-            ],
-        ),
+        sheet=sheet_of([_record(of)], ("verdict", "machine", "metric", "since_at", "seconds")),
         about=f"{numbers.counted(of.n_machines, 'machine')}, "
         f"{numbers.counted(len(of.metrics), 'metric')}, {of.covered_seconds:,.0f} s at "
         f"{of.step_seconds:g} s",

@@ -12,7 +12,8 @@ from analytics.estimate import CONF_LEVEL
 from analytics.nodes.repair_outcomes import RepairOutcomes, outcomes
 from analytics.nodes.repairs import DAY_S, HORIZON_DAYS, Failure, Stay, repairs, windows, zones
 from app.answers.columns import columns
-from app.answers.content import Answer, Missing, Number, Sheet, Table, composed, estimated
+from app.answers.content import Answer, Missing, Number, Table, composed, estimated
+from app.answers.described import Rows, field
 from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
@@ -22,7 +23,7 @@ from data.queries import repairs as records
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from analytics.nodes.repair_outcomes import ActionOutcome, Returned
+    from analytics.nodes.repair_outcomes import Returned
     from analytics.nodes.repairs import Key, Repair
     from analytics.reliability.sight import Sight
     from app.ask import Ask
@@ -34,10 +35,12 @@ MOST_TOLD = 5
 """Repairs of a node that its evidence tells, the latest."""
 ACTIONS = (
     Column("action", "Action"),
-    Column("repairs", "Returns", "count"),
-    Column("nodes", "Nodes", "count"),
-    Column("failed_again", "Failed again", "count", help=of_nodes.FAILED_AGAIN.definition),
-    Column("fails_again_ratio", "Fail again", "share"),
+    field("repairs", "Returns", "count", "n_repairs"),
+    field("nodes", "Nodes", "count", "n_nodes"),
+    field(
+        "failed_again", "Failed again", "count", "n_failed", help=of_nodes.FAILED_AGAIN.definition
+    ),
+    field("fails_again_ratio", "Fail again", "share", "fails_again"),
     Column("exposure_node_days", "Node-days after", "number"),
     Column(
         "beside_repairs", "Beside other repairs", "rate", help=of_nodes.BESIDE_REPAIRS.definition
@@ -155,12 +158,8 @@ def answer(
     if one.n_repairs and one.unseen:
         empty = sight.missing("repairs", "Whether repairs hold", one.sight)
     listed = [_listed(each, one) for each in one.found.returned]
-    actions = Table(
-        "actions",
-        "Did it hold, by what was done",
-        ACTIONS,
-        [tuple(_action(each).values()) for each in one.found.actions],
-    )
+    by_action = Rows(ACTIONS, one.found.actions)
+    actions = by_action.table("actions", "Did it hold, by what was done")
     several = len({cluster for cluster, _ in (each.of for each in one.found.returned)}) > 1
     of_cluster = columns("cluster") if several else columns(hidden=("cluster",))
     nodes = Table(
@@ -178,7 +177,7 @@ def answer(
         notes=() if empty else tuple(_notes(one)),
         terms=(of_nodes.BESIDE_REPAIRS,),
         record=_record(one, listed),
-        sheet=_sheet(one.found),
+        sheet=by_action.sheet(),
     )
 
 
@@ -231,20 +230,6 @@ def _others(
         before = bisect_left(begins.get(of, ()), each.at_s)
         counts[of] += not before or each.at_s > spans[of][before - 1][1]
     return {of: (counts[of], held_days) for of, held_days in days.items()}
-
-
-def _action(each: ActionOutcome) -> dict[str, Any]:
-    return {
-        "action": each.action,
-        "repairs": each.n_repairs,
-        "nodes": each.n_nodes,
-        "failed_again": each.n_failed,
-        "fails_again_ratio": each.fails_again,
-        "exposure_node_days": each.exposure_node_days,
-        "beside_repairs": each.beside_repairs,
-        "beside_nodes": each.beside_nodes,
-        "verdict": each.verdict,
-    }
 
 
 def _listed(each: Returned, one: Held) -> dict[str, Any]:
@@ -337,7 +322,7 @@ def _record(one: Held, listed: list[dict[str, Any]]) -> dict[str, Any]:
         "without_end": one.n_open,
         "fails_again_ratio": one.found.fails_again,
         "beside_nodes": one.found.beside_nodes,
-        "actions": [_action(each) for each in one.found.actions],
+        "actions": Rows(ACTIONS, one.found.actions).records(),
         "failed_again": nodes,
     }
 
@@ -355,18 +340,3 @@ def _return(repair: Repair) -> dict[str, Any]:
         "cause": failure and failure.cause,
         "attempt_key": failure and failure.key,
     }
-
-
-def _sheet(found: RepairOutcomes) -> Sheet:
-    """Actions, estimates to the last digit."""
-    estimates = ("fails_again_ratio", "beside_repairs", "beside_nodes")
-    keys, rows = list[str](), list[list[Any]]()
-    for each in found.actions:
-        row = dict[str, Any]()
-        for key, value in _action(each).items():
-            row[key] = value.value if key in estimates else value
-            if key in estimates:
-                row |= {f"{key}_lower": value.lower, f"{key}_upper": value.upper}
-        keys = list(row)
-        rows.append(list(row.values()))
-    return Sheet(tuple(keys or [column.key for column in ACTIONS]), rows)

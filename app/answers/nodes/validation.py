@@ -11,7 +11,8 @@ from analytics.nodes.validation import SIMILARITY, regressions
 from analytics.nodes.validation_plan import BENCHMARKS, NodeRecord, validation_plan
 from analytics.reliability.failure_rate import poisson_rate
 from app.answers.columns import columns
-from app.answers.content import Answer, Missing, Number, Sheet, Table, composed, estimated
+from app.answers.content import Answer, Missing, Number, Table, composed, estimated
+from app.answers.described import listed
 from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
@@ -171,9 +172,7 @@ def answer(
             **_fleet_record(plan, known),
             **_result_record(results),
         },
-        sheet=Sheet(
-            tuple(column.key for column in PLAN), [] if unplanned else [_flat(row) for row in rows]
-        ),
+        sheet=listed(Table("plan", "", PLAN, [] if unplanned else rows)),
     )
 
 
@@ -186,7 +185,7 @@ def of_results(results: Judged) -> Answer:
         tuple(_result_blocks(results)),
         notes=tuple(_result_notes(results)),
         record=_result_record(results),
-        sheet=Sheet(tuple(column.key for column in FOUND), [_flat(row) for row in rows]),
+        sheet=listed(Table("results", "", FOUND, rows)),
     )
 
 
@@ -401,8 +400,3 @@ def _result_record(results: Judged | None) -> dict[str, Any]:
         "n_nodes_with_results": len(found.nodes),
         "n_rejected": results.n_rejected,
     }
-
-
-def _flat(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row for a sheet: of estimates the value."""
-    return tuple(getattr(value, "value", value) for value in row)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from analytics.reliability.comparisons import PUBLISHED_BY, PUBLISHED_MTTF, SOURCE
 from analytics.reliability.failure_rate import projection_of_rate
-from app.answers.content import Answer, Sheet, Table
+from app.answers.content import Answer, Table
+from app.answers.described import Rows, field
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_reliability
@@ -17,22 +18,22 @@ if TYPE_CHECKING:
     from analytics.reliability.sensitivity import Sensitivity
 
 
+PROJECTED = (
+    Column("gpus", "GPUs", "count"),
+    field("mttf_hours", "MTTF", "hours", "mttf_hours.value", unit="h"),
+)
+
+
 def answer(rate_per_1000_node_days: float, gpus: Sequence[int], *, gpus_per_node: float) -> Answer:
     """The MTTF that a given rate implies for each size."""
     points = projection_of_rate(rate_per_1000_node_days, gpus, gpus_per_node=gpus_per_node)
-    rows = [(point.gpus, point.mttf_hours.value) for point in points]
+    rows = Rows(PROJECTED, points)
     rate = numbers.number(rate_per_1000_node_days)
-    table = Table(
-        "projection",
-        f"Projected at {rate} failures per 1,000 node-days",
-        (Column("gpus", "GPUs", "count"), Column("mttf_hours", "MTTF", "hours", "h")),
-        rows,
-    )
     return Answer(
-        "; ".join(f"{gpus:,} GPUs: MTTF {numbers.duration(hours)}" for gpus, hours in rows),
-        blocks=(table,),
-        record={"projection": [{"gpus": gpus, "mttf_hours": hours} for gpus, hours in rows]},
-        sheet=Sheet(("gpus", "mttf_hours"), rows),
+        "; ".join(f"{p.gpus:,} GPUs: MTTF {numbers.duration(p.mttf_hours.value)}" for p in points),
+        blocks=(rows.table("projection", f"Projected at {rate} failures per 1,000 node-days"),),
+        record={"projection": rows.records()},
+        sheet=rows.sheet(),
     )
 
 

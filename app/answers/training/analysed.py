@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.answers.content import Answer, Sheet, Table
+from app.answers.content import Answer, Table
+from app.answers.described import listed
 from app.answers.training import causes
 from app.answers.training.doubts import doubts
 from app.words import numbers
@@ -120,7 +121,7 @@ def answer(traces: Sequence[AnalysedTrace], *, one: bool) -> Answer:
         blocks=tuple(blocks),
         notes=tuple(f"{trace.name}: {note}" for trace in traces for note in _notes(trace)),
         record=traces[0].record if one else [trace.record for trace in traces],
-        sheet=Sheet(tuple(column.key for column in blocks[-1].columns), blocks[-1].values),
+        sheet=listed(blocks[-1]),
     )
 
 

@@ -10,6 +10,7 @@ from analytics.training.stragglers.slowdown import ranked
 from analytics.training.stragglers.timeline import drawn_timeline
 from analytics.training.stragglers.what_if import WhatIf
 from app.answers.content import Answer, Chart, estimated
+from app.answers.described import Rows
 from app.answers.training import causes, trace
 from app.words import numbers
 from app.words.glossary import of_training
@@ -79,6 +80,8 @@ def answer(ask: Ask, found: StragglerTrace, part: str) -> Answer:
         "this fixed": fix.mean_fixed_seconds,
         "all ideal": ideal,
     }
+    steps = [{"scenario": name, "mean_step_seconds": took} for name, took in seconds.items()]
+    rows = Rows(("scenario", "mean_step_seconds"), steps)
     title = "How long does a step take as it ran, fixed, and ideal?"
     return Answer(
         f"{gained}.",
@@ -86,7 +89,7 @@ def answer(ask: Ask, found: StragglerTrace, part: str) -> Answer:
             estimated(of_training.GIVEN_BACK, "share", fix.saved_ratio),
             trace.per_day(of_training.GIVEN_BACK_HOURS, hours),
         ),
-        (Chart("training.before_after", title, title, (seconds,), whole=True),),
+        (Chart("training.before_after", title, title, (seconds,), whole=True, rows=rows),),
         notes=(BEYOND_IDEAL,) if fix.mean_fixed_seconds < ideal else (),
     )
 

@@ -136,7 +136,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         blocks=(
             _beside_published(fleet),
             _by_cause(fleet),
-            Chart("training.fleet_waste", title, title, drawn),
+            Chart("training.fleet_waste", title, title, drawn, rows=_drawn(drawn[1])),
             Table(
                 "straggler_traces",
                 "All traces",
@@ -146,6 +146,12 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         ),
         notes=tuple(_notes(fleet, int(found["slowdown"].isna().sum()))),
     )
+
+
+def _drawn(counted: pd.DataFrame) -> pd.DataFrame:
+    """Traces as the chart lists them, from the least wasted on."""
+    names = ["trace_id", "name", "slowdown", "wasted_ratio", "cause", "gpu_hours"]
+    return counted[names].sort_values("wasted_ratio")
 
 
 def _sentence(fleet: StragglerFleet) -> str:

@@ -11,6 +11,7 @@ from analytics.training.stragglers.fixes import daily_gpu_hours, slowdown_estima
 from analytics.training.stragglers.slowdown import ranked
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Number, Part, Table, composed, estimated
+from app.answers.described import Rows
 from app.answers.training import causes
 from app.answers.training.doubts import doubts
 from app.answers.training.worker_nodes import worker_nodes
@@ -133,8 +134,25 @@ def answer(found: StragglerTrace) -> Answer:
             _by_part("type", slow.by_type),
             _by_part("stage", stages),
             _by_part("dp_rank", ranks),
-            _chart("step_slowdown", "How slow was each traced step?", slow),
-            _chart("worker_curve", "What does fixing the slowest workers recover?", slow.slowest),
+            _chart(
+                "step_slowdown",
+                "How slow was each traced step?",
+                slow,
+                rows=_listed(
+                    step=slow.steps,
+                    slowdown=slow.step_slowdown,
+                    traced_seconds=slow.traced_seconds,
+                ),
+            ),
+            _chart(
+                "worker_curve",
+                "What does fixing the slowest workers recover?",
+                slow.slowest,
+                rows=_listed(
+                    workers_fixed=slow.slowest.fixed_ratio,
+                    recovered_ratio=slow.slowest.fixed_ratio.values(),
+                ),
+            ),
         ),
         notes=(*doubts(found.analysis), *_left_out(found)),
         about=_about(found),
@@ -232,13 +250,20 @@ def _recovered(ask: Ask, trace_id: str, *, limit: int) -> Table:
 
 def _by_part(part: str, slowdown: Mapping[str, float]) -> Chart:
     """What each part of a kind costs alone, slowest first."""
-    shown = _chart("slowdown_bars", f"What does each {part} cost alone?", slowdown, part)
+    rows = _listed(**{part: slowdown, "slowdown": slowdown.values()})
+    shown = _chart("slowdown_bars", f"What does each {part} cost alone?", slowdown, part, rows=rows)
     return replace(shown, key=f"slowdown_by_{part}")
 
 
-def _chart(name: str, title: str, *data: Any) -> Chart:
+def _chart(name: str, title: str, *data: Any, rows: Rows | None = None) -> Chart:
     """A chart of the whole trace, whatever the filters."""
-    return Chart(f"training.{name}", title, title, data, whole=True)
+    return Chart(f"training.{name}", title, title, data, whole=True, rows=rows)
+
+
+def _listed(**columns: Iterable[Any]) -> Rows:
+    """Columns of equal length as rows."""
+    rows = zip(*columns.values(), strict=True)
+    return Rows(tuple(columns), [dict(zip(columns, row, strict=True)) for row in rows])
 
 
 def _left_out(found: StragglerTrace) -> Iterable[str]:

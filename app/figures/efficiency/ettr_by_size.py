@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.figures import template
 from app.words import numbers
 
@@ -69,24 +67,6 @@ def figure(
     )
     chart.update_layout(margin={"r": BASIS_PX})
     return chart
-
-
-def frame(groups: Sequence[GroupEttr], expected: Sequence[Estimate]) -> pd.DataFrame:
-    """One row a class of sizes: runs, interruptions, GPU-hours, ETTR measured and expected."""
-    return pd.DataFrame(
-        [
-            {
-                "gpus": group.group,
-                "n_runs": group.totals.n_runs,
-                "n_interruptions": group.totals.n_interruptions,
-                "gpu_hours": group.gpu_hours,
-                **template.bounds("ettr", group.ettr),
-                "conf_level": group.ettr.conf_level,
-                **template.bounds("expected_ettr", value),
-            }
-            for group, value in zip(groups, expected, strict=True)
-        ]
-    )
 
 
 def _says(group: GroupEttr, name: str, value: Estimate) -> str:

@@ -64,11 +64,6 @@ def figure(losses: LossesByGroup, *, mode: Mode = "light", note: str = "") -> go
     return chart
 
 
-def frame(losses: LossesByGroup) -> pd.DataFrame:
-    """GPU-hours of each group and bucket, and their share of the group's."""
-    return losses.rows
-
-
 def _named(group: str, by: str) -> str:
     """What a group is called: sizes with their unit."""
     if by != "size_class" or group == UNKNOWN_GROUP:

@@ -52,11 +52,6 @@ def figure(over_time: HoursOverTime, *, mode: Mode = "light", note: str = "") ->
     return chart
 
 
-def frame(over_time: HoursOverTime) -> pd.DataFrame:
-    """GPU-hours of each day and bucket."""
-    return over_time.by_day
-
-
 def _add_bucket(
     chart: go.Figure, hours: pd.Series, name: str, *, step: pd.Timedelta, mode: Mode
 ) -> None:

@@ -14,7 +14,6 @@ from app.words import numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     import plotly.graph_objects as go
 
     from analytics.efficiency.goodput import GoodputLedger, Step
@@ -60,11 +59,6 @@ def figure(ledger: GoodputLedger, *, mode: Mode = "light", note: str = "") -> go
     template.name_rows(chart, [row.title for row in rows], mode)
     chart.update_layout(margin={"r": NOTES_PX, "t": 82})
     return chart
-
-
-def frame(ledger: GoodputLedger) -> pd.DataFrame:
-    """GPU-hours and percent of each bucket with bounds, and the cost where a price is known."""
-    return ledger.table()
 
 
 def _start(ledger: GoodputLedger) -> float:

@@ -65,11 +65,6 @@ def figure(found: WhatIf, *, mode: Mode = "light", note: str = "") -> go.Figure:
     return chart
 
 
-def frame(found: WhatIf) -> pd.DataFrame:
-    """Minutes, GPU-hours and their interval."""
-    return found.curve
-
-
 def _left(curve: pd.DataFrame, most: float) -> float:
     """Where the axis begins: at the last interval whose cost runs out of the plot."""
     outside = curve["minutes"][curve["gpu_hours"].gt(most) & curve["minutes"].lt(60)]

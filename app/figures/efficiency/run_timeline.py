@@ -97,16 +97,6 @@ def figure(
     return chart
 
 
-def frame(
-    attempts: pd.DataFrame,  # noqa: ARG001 - charts list what their figures take
-    over_time: EttrOverTime,
-    *,
-    titles: Mapping[str, str],  # noqa: ARG001
-) -> pd.DataFrame:
-    """ETTR at each moment, up to it and of the window before it."""
-    return over_time.table()
-
-
 def _add_attempts(times: TimeChart, drawn: pd.DataFrame) -> None:
     """Bars of the parts, their colours in words; of what happens by turns each has its share."""
     held: dict[str, None] = {}

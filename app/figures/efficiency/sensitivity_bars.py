@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
-
 from analytics.efficiency.expected_ettr import weakest_first
 from app.figures import template
 from app.words import numbers
@@ -69,11 +67,6 @@ def figure(
     )
     chart.update_yaxes(tickfont={"color": palette.text}, showgrid=False)
     return chart
-
-
-def frame(sensitivities: Sequence[EttrSensitivity]) -> pd.DataFrame:
-    """Each parameter with its value, and by how much 1 % more of it changes the ETTR."""
-    return pd.DataFrame(sensitivities)
 
 
 def _named(each: EttrSensitivity) -> str:

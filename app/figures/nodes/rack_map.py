@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
-
 from app.figures import template
 
 if TYPE_CHECKING:
@@ -75,12 +73,6 @@ def figure(cells: Sequence[Cell], *, mode: Mode = "light", note: str = "") -> go
     )
     chart.update_xaxes(visible=False)
     return chart
-
-
-def frame(cells: Sequence[Cell], **_: object) -> pd.DataFrame:
-    """One row a node."""
-    names = ["cluster", "node", "rack", "verdict", "score"]
-    return pd.DataFrame(list(cells), columns=names)
 
 
 def _rows(cells: Sequence[Cell]) -> Iterator[tuple[str, list[Cell]]]:

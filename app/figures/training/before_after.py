@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.figures import template
 
 if TYPE_CHECKING:
@@ -42,8 +40,3 @@ def figure(seconds: Mapping[str, float], *, mode: Mode = "light", note: str = ""
         autorange="reversed", tickfont={"color": palette.text}, showgrid=False, ticklen=0
     )
     return chart
-
-
-def frame(seconds: Mapping[str, float]) -> pd.DataFrame:
-    """One row a scenario."""
-    return pd.DataFrame(list(seconds.items()), columns=["scenario", "mean_step_seconds"])

@@ -55,9 +55,3 @@ def figure(
     )
     chart.update_yaxes(title="Share of traces (%)", range=[0, 104])
     return chart
-
-
-def frame(_: WastedDistribution, traces: pd.DataFrame) -> pd.DataFrame:
-    """One row a trace."""
-    columns = ["trace_id", "name", "slowdown", "wasted_ratio", "cause", "gpu_hours"]
-    return traces[columns].sort_values("wasted_ratio")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.figures import template
 
 if TYPE_CHECKING:
@@ -65,8 +63,3 @@ def figure(
     )
     chart.update_yaxes(type="category", tickfont={"color": palette.text}, showgrid=False, ticklen=0)
     return chart
-
-
-def frame(slowdown: Mapping[str, float], part: str) -> pd.DataFrame:
-    """One row a part, in the order given."""
-    return pd.DataFrame(list(slowdown.items()), columns=[part, "slowdown"])

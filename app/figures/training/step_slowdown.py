@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from analytics.training.stragglers.slowdown import STRAGGLING
 from app.figures import template
 
@@ -44,14 +42,3 @@ def figure(slow: Slowdowns, *, mode: Mode = "light", note: str = "") -> go.Figur
     chart.update_xaxes(title="Training step", tickformat=",d")
     chart.update_yaxes(title="Slowdown (ratio)", range=[low - room, high + room])
     return chart
-
-
-def frame(slow: Slowdowns) -> pd.DataFrame:
-    """One row a step, in order."""
-    return pd.DataFrame(
-        {
-            "step": slow.steps,
-            "slowdown": slow.step_slowdown,
-            "traced_seconds": slow.traced_seconds,
-        }
-    )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.figures import template
 
 if TYPE_CHECKING:
@@ -55,12 +53,6 @@ def figure(slowest: SlowestWorkers, *, mode: Mode = "light", note: str = "") -> 
         title="Recovered (% of T - T_ideal)", range=[min(values) - room, max(values) + 2 * room]
     )
     return chart
-
-
-def frame(slowest: SlowestWorkers) -> pd.DataFrame:
-    """One row a number of workers."""
-    rows = list(slowest.fixed_ratio.items())
-    return pd.DataFrame(rows, columns=["workers_fixed", "recovered_ratio"])
 
 
 def _log(k: int) -> float:

@@ -123,7 +123,7 @@ def tried(faultline: Callable[..., Any], store: Path, name: str, points: tuple[i
     return n_full
 
 
-@pytest.mark.slow
+@pytest.mark.service
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_disk_without_room_is_called_full(
     faultline: Callable[..., Any], store: Path, name: str
@@ -131,7 +131,7 @@ def test_a_disk_without_room_is_called_full(
     assert tried(faultline, store, name, POINTS[:1]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.service
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_disk_with_too_little_room_is_called_full(
     faultline: Callable[..., Any], store: Path, name: str
@@ -139,7 +139,7 @@ def test_a_disk_with_too_little_room_is_called_full(
     print(f"\n{name}: full {tried(faultline, store, name, POINTS)} of {len(POINTS)} times, lost 0")
 
 
-@pytest.mark.slow
+@pytest.mark.service
 def test_an_upload_that_finds_no_room_says_so(store: Path) -> None:
     upload = Upload("more.txt", io.BytesIO(MORE.encode() * 20))
     with (
@@ -149,7 +149,7 @@ def test_an_upload_that_finds_no_room_says_so(store: Path) -> None:
         RunningUpload(store, "sacct", upload, actions.Options())
 
 
-@pytest.mark.slow
+@pytest.mark.service
 def test_a_folder_for_temporary_files_without_room_is_named(
     faultline: Callable[..., Any], store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,8 +18,10 @@ from analytics.efficiency.expected_ettr import EttrSettings, ettr_sensitivities
 from analytics.efficiency.habits import Habit
 from analytics.efficiency.run_ettr import ettr_over_time, part_spans
 from analytics.estimate import Estimate
+from app.answers.efficiency.ettr import size_chart
 from app.figures.efficiency import buckets, ettr_by_size, run_timeline, runs_and_expected
 from app.figures.efficiency import sensitivity_bars as bars
+from data.filters import Selection
 
 MODES = pytest.mark.parametrize("mode", ["light", "dark"])
 MONDAY = pd.Timestamp("2026-01-05", tz="UTC")
@@ -201,6 +203,6 @@ def test_bands_are_named_and_say_what_they_rest_on(runs: EttrReport) -> None:
     assert [name for name, _ in measured.customdata] == ["129-256", "513-1024"]
     assert "measured 0.800, 0.750 to 0.850 (assumed range)" in measured.customdata[0][1]
     assert ring.customdata[1][1].startswith("<b>513 to 1,024 GPUs</b>: expected 0.800<br>1 run")
-    rows = ettr_by_size.frame(runs.by_size, expected)
-    assert rows[["n_runs", "expected_ettr"]].to_numpy().tolist() == [[2, 0.9], [1, 0.8]]
+    listed = size_chart(runs, expected, Selection()).rows.frame()
+    assert listed[["n_runs", "expected_ettr"]].to_numpy().tolist() == [[2, 0.9], [1, 0.8]]
     assert not ettr_by_size.figure((), ()).layout.annotations

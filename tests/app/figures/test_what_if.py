@@ -62,7 +62,7 @@ def test_the_curve_marks_its_least_and_says_its_units() -> None:
     drawn = lost_by_interval.figure(found).to_dict()
     (best,) = (trace for trace in drawn["data"] if trace["name"] == "best")
     assert best["x"][0] == found.best_min.value
-    assert best["y"][0] == pytest.approx(lost_by_interval.frame(found)["gpu_hours"].min())
+    assert best["y"][0] == pytest.approx(found.curve["gpu_hours"].min())
     assert "min" in drawn["layout"]["xaxis"]["title"]["text"]
     assert drawn["layout"]["yaxis"]["title"]["text"] == "GPU-hours"
     assert drawn["layout"]["xaxis"]["range"][1] == math.log10(1440)

@@ -173,7 +173,7 @@ def test_health_answers_at_once_whatever_the_disk_does(served: tuple[Server, Pat
     of_all(served, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.service
 def test_health_answers_at_once_in_100_trials(served: tuple[Server, Path]) -> None:
     of_all(served, 100)
 
@@ -190,7 +190,7 @@ def test_a_store_that_goes_before_anybody_asked_is_gone_and_one_not_made_yet_is_
     assert asyncio.run(disk.health()) == (None, "the store is gone")
 
 
-@pytest.mark.slow
+@pytest.mark.service
 def test_a_hundred_logins_while_the_audit_is_locked_hold_nobody(
     served: tuple[Server, Path],
 ) -> None:
