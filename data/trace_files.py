@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from analytics.training.stragglers.operations import OPTYPES, optype_codes
 from analytics.training.stragglers.trace import TraceRows
+from data.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,12 +33,16 @@ def read_trace(path: Path) -> TraceRows:
 
     Raises
     ------
-    FileNotFoundError
-        Where the file is gone.
+    StoreError
+        Where the file is gone or damaged.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path, read_dictionary=["optype"])
+    try:
+        table = pq.read_table(path, read_dictionary=["optype"])
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path}: cannot be read ({error}): restore it from a backup") from None
     optypes = table.column("optype").combine_chunks()
     codes = optype_codes(optypes.dictionary.to_pylist())
     columns = {

@@ -155,13 +155,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stored(root: Path) -> list[AnalysedTrace]:
-    """All traces of a store, newest first."""
+    """The traces of a store, newest first; those that cannot be analysed are told."""
     from app.answers.training import analysed
+    from data.queries.stragglers import unanalysed
     from data.store import Store
 
     with contextlib.closing(Store.open(root)) as store:
-        traces = analysed.stored(store)
-    if not traces:
+        traces, others = analysed.stored(store), unanalysed(store)
+    for name, why in others:
+        terminal.notice(f"faultline stragglers: {name} cannot be analysed: {why}")
+    if not traces and not others:
         raise DataError(
             f"{root}: holds no straggler trace: name trace files, or store one with "
             "`faultline ingest straggler-trace FILE`"

@@ -90,17 +90,18 @@ def trace(store: Store, trace_id: str) -> dict[str, Any]:
         )
     names = [name.strip() for name in f"{_COLUMNS}, results".split(",")]
     row = dict(zip(names, rows[0], strict=True))
-    results = json.loads(row["results"] or '{"error": "its file is gone"}')
+    results = json.loads(row["results"] or '{"error": "its file is gone or damaged"}')
     if "error" in results:
-        raise DataError(f"the trace {row['name']} could not be analysed: {results['error']}")
+        raise DataError(f"the trace {row['name']} cannot be analysed: {results['error']}")
     return row | {"results": results}
 
 
 def unanalysed(store: Store) -> list[tuple[str, str]]:
     """Name of each trace that could not be analysed, and why."""
     return store.rows(
-        """SELECT name, json_extract_string(results, '$.error') AS error FROM straggler_traces
-           WHERE error IS NOT NULL ORDER BY name"""
+        """SELECT name, coalesce(json_extract_string(results, '$.error'),
+             'its file is gone or damaged') AS error
+           FROM straggler_traces WHERE slowdown IS NULL ORDER BY name"""
     )
 
 

@@ -6,8 +6,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
@@ -45,28 +44,26 @@ def answer() -> NoReturn:
     signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds + 1.0)
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but the answer reaches the parent
-    with _refusing(request, out):
-        con = _confined(request["database"], limits)
-        _write_answer(con, request, limits, out=out)
+    respond(request, lambda: _confined(request["database"], limits), out)
     out.flush()
     os._exit(0)  # giving back a gigabyte in good order takes time
 
 
-@contextmanager
-def _refusing(request: dict[str, Any], out: IO[bytes]) -> Iterator[None]:
-    """Any doubt is a refusal, and its reason must arrive."""
+def respond(
+    request: dict[str, Any], connect: Callable[[], duckdb.DuckDBPyConnection], out: IO[bytes]
+) -> None:
+    """Judges a query, runs it and writes its rows, or why not, for the parent to read."""
+    folder, limits = str(Path(request["database"]).parent), QueryLimits(**request["limits"])
     try:
-        yield
-    except Exception as error:  # noqa: BLE001
-        text, place = reason.told(error, request["sql"], str(Path(request["database"]).parent))
+        con = connect()
+        statement, parameters = judge.only_statement(
+            con, request["sql"], folder, dict(request["parameters"])
+        )
+        con.execute(statement, parameters or None)
+        _write_rows(con, out, limits)
+    except Exception as error:  # noqa: BLE001  any doubt is a refusal, and its reason must arrive
+        text, place = reason.told(error, request["sql"], folder)
         out.write(wire.line({"error": text, "place": place}))
-
-
-def judged(con: duckdb.DuckDBPyConnection, request: bytes, out: IO[bytes]) -> None:
-    """Answers one request on a connection that is locked, without the limits of a process."""
-    asked = json.loads(request, object_hook=wire.restore)
-    with _refusing(asked, out):
-        _write_answer(con, asked, QueryLimits(**asked["limits"]), out=out)
 
 
 def _confined(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
@@ -83,18 +80,6 @@ def _confined(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
         }
     )
     return con
-
-
-def _write_answer(
-    con: duckdb.DuckDBPyConnection, request: dict[str, Any], limits: QueryLimits, *, out: IO[bytes]
-) -> None:
-    """Judges the query, runs it and writes its rows."""
-    folder = str(Path(request["database"]).parent)
-    statement, parameters = judge.only_statement(
-        con, request["sql"], folder, dict(request["parameters"])
-    )
-    con.execute(statement, parameters or None)
-    _write_rows(con, out, limits)
 
 
 def locked(

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from analytics.errors import AnalysisError
+from data.errors import StoreError
 from data.metrics_files import METRICS
 from data.trace_files import read_trace
 
@@ -30,8 +31,8 @@ NEEDS = ("straggler_traces",)
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     """Sets the results of traces that have none, or of all where more than records changed.
 
-    A trace that cannot be analysed has the reason in its results. One whose file is gone keeps what
-    was found before.
+    A trace that cannot be analysed has the reason in its results. One whose file is gone or
+    damaged keeps what was found before.
     """
     only_new = context.changed is not None
     traces = connection.execute(
@@ -42,7 +43,7 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
         context.progress(f"analysing trace {place:,} of {len(traces):,}: {name}")
         try:
             values = results(context.root / METRICS / path, dsp_size=int(dsp or 1))
-        except FileNotFoundError:
+        except StoreError:
             continue
         connection.execute(
             f"UPDATE straggler_traces SET {', '.join(f'{name} = ?' for name in RESULTS)} "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from data.sandbox import QueryLimits, QueryResult, confined
 from data.sandbox.query import _read, _request
+from data.sandbox.wire import restore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +30,6 @@ def ask(
 ) -> QueryResult:
     """The answer of `run_query`, by the same judge and writer on one connection of this process."""
     out = io.BytesIO()
-    request = _request(database, sql, limits, parameters or {})
-    confined.judged(_connection(str(database)), request, out)
+    request = json.loads(_request(database, sql, limits, parameters or {}), object_hook=restore)
+    confined.respond(request, lambda: _connection(str(database)), out)
     return _read(out.getvalue(), database, 0.0)

@@ -95,13 +95,14 @@ class AnalysedTrace:
 
 
 def stored(store: Store) -> list[AnalysedTrace]:
-    """All traces of a store, newest first."""
+    """The traces of a store that could be analysed, newest first."""
     from app.answers.training import fleet, trace
     from data.filters import Selection
 
-    ids = fleet.traces(store, Selection())["trace_id"]
-    found = [trace.measured(store, trace_id) for trace_id in ids]
-    return [AnalysedTrace(_facts(each.facts), each.analysis) for each in found]
+    traces = fleet.traces(store, Selection())
+    ids = traces.loc[traces["slowdown"].notna(), "trace_id"]
+    measured = [trace.measured(store, trace_id) for trace_id in ids]
+    return [AnalysedTrace(_facts(one.facts), one.analysis) for one in measured]
 
 
 def answer(traces: Sequence[AnalysedTrace], *, one: bool) -> Answer:

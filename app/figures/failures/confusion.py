@@ -53,28 +53,22 @@ def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> 
         hovertemplate="%{customdata}<extra></extra>",
         hoverongaps=False,
     )
-    cells = [
-        (column, row, n)
-        for row, counts in enumerate(matrix.counts)
-        for column, n in enumerate(counts)
-        if n
-    ]
-    template.pickable(chart, ((column, row, "", says[row][column]) for column, row, _ in cells))
-    by_colour: dict[str, list[tuple[int, int, int]]] = {}
-    for column, row, n in cells:
-        ground = cell(matrix.shares_of_actual[row][column], mode)
-        by_colour.setdefault(template.text_on(ground), []).append((column, row, n))
-    for colour, written in by_colour.items():
-        columns, rows, counts = zip(*written, strict=True)
-        chart.add_scatter(
-            x=columns,
-            y=rows,
-            text=[_compact(n) for n in counts],
-            mode="text",
-            textfont={"color": colour, "size": 11},
-            hoverinfo="skip",
-            name="counts",
-        )
+    template.pickable(
+        chart,
+        (
+            (column, row, "", says[row][column])
+            for row, counts in enumerate(matrix.counts)
+            for column, n in enumerate(counts)
+            if n
+        ),
+    )
+    _add_counts(chart, matrix, mode)
+    _name_axes(chart, matrix, mode)
+    return chart
+
+
+def _name_axes(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
+    """Causes on both axes: rows with their number."""
     text = {"color": template.PALETTES[mode].text}
     chart.update_xaxes(
         title="Cause that was found",
@@ -95,7 +89,26 @@ def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> 
         showgrid=False,
         ticklen=0,
     )
-    return chart
+
+
+def _add_counts(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
+    """The number of attempts in every cell that holds some."""
+    by_colour: dict[str, list[tuple[int, int, int]]] = {}
+    for row, counts in enumerate(matrix.counts):
+        for column, n in enumerate(counts):
+            if n:
+                ground = cell(matrix.shares_of_actual[row][column], mode)
+                by_colour.setdefault(template.text_on(ground), []).append((column, row, n))
+    for colour, cells in by_colour.items():
+        chart.add_scatter(
+            x=[column for column, _, _ in cells],
+            y=[row for _, row, _ in cells],
+            text=[_compact(n) for _, _, n in cells],
+            mode="text",
+            textfont={"color": colour, "size": 11},
+            hoverinfo="skip",
+            name="counts",
+        )
 
 
 def cell(share: float, mode: Mode) -> str:

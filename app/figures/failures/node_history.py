@@ -44,9 +44,19 @@ def figure(
 ) -> go.Figure:
     """What happened on this node, and which of its jobs failed?
 
-    The history has columns kind, start_at, end_at, what, severity, text; attempts have job_id,
-    attempt, state, start_at, end_at, cause, domain, here (this node ended it); `titles` name
-    causes. What has no end is drawn to the end of the period.
+    Parameters
+    ----------
+    history : DataFrame
+        Columns kind, start_at, end_at, what, severity, text.
+    attempts : DataFrame
+        Columns job_id, attempt, state, start_at, end_at, cause, domain, here
+        (this node ended it).
+    titles
+        Cause -> its title.
+    period
+        First and last time drawn; what has no end is drawn to the last.
+    timezone
+        Zone of the axis.
     """
     is_event = history["kind"].eq("health_event")
     severities = history["severity"].astype("object")
@@ -63,32 +73,13 @@ def figure(
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(rows), 1),
     )
     times = TimeChart(chart, timezone, mode)
-    ran = attempts[attempts["start_at"].notna()]
-    colour = template.translucent(times.palette.series, 0.35)
-    says = [f"{_attempt(row)}<br>{_when(row, times)}" for row in ran.to_dict("records")]
-    look = {"color": colour, "line": {"width": 0}}
-    _add_bars(times, ran, JOBS, end=period[1], says=says, marker=look)
+    _add_jobs(times, attempts, end=period[1])
     _add_failures(times, attempts, titles)
     for kind, row in SPELLS.items():
         _add_spells(times, history[history["kind"].eq(kind)], row=row, end=period[1])
     dated = is_event & history["start_at"].notna()
     for severity in (*SEVERITIES, UNKNOWN_SEVERITY):
-        events = history[dated & severities.eq(severity)]
-        says = [
-            f"{row['what']}: {_cut(row['text'])}<br>{times.moment(row['start_at'])}"
-            for row in events.to_dict("records")
-        ]
-        times.add_moments(
-            [severity] * len(events),
-            events["start_at"],
-            marker={
-                "symbol": "line-ns-open" if severity in ("info", UNKNOWN_SEVERITY) else "diamond",
-                "size": 10,
-                "color": getattr(times.palette, severity, times.palette.unknown),
-            },
-            name=severity,
-            **template.hover(says),
-        )
+        _add_events(times, history[dated & severities.eq(severity)], severity)
     chart.update_layout(barmode="overlay", margin={"r": 24})
     times.date_axis(*period)
     first, last = period
@@ -104,6 +95,14 @@ def figure(
         ticklen=0,
     )
     return chart
+
+
+def _add_jobs(times: TimeChart, attempts: pd.DataFrame, *, end: pd.Timestamp) -> None:
+    """Attempts that ran here, as bars that lie over one another where they shared the node."""
+    ran = attempts[attempts["start_at"].notna()]
+    colour = template.translucent(times.palette.series, 0.35)
+    says = [f"{_attempt(row)}<br>{_when(row, times)}" for row in ran.to_dict("records")]
+    _add_bars(times, ran, JOBS, end=end, says=says, marker={"color": colour, "line": {"width": 0}})
 
 
 def _add_failures(times: TimeChart, attempts: pd.DataFrame, titles: Mapping[str, str]) -> None:
@@ -129,6 +128,25 @@ def _add_failures(times: TimeChart, attempts: pd.DataFrame, titles: Mapping[str,
             hovertemplate=f"%{{customdata}}{by}<extra></extra>",
             name="failed here" if here else "failed",
         )
+
+
+def _add_events(times: TimeChart, events: pd.DataFrame, severity: str) -> None:
+    """Health events of one severity."""
+    says = [
+        f"{row['what']}: {_cut(row['text'])}<br>{times.moment(row['start_at'])}"
+        for row in events.to_dict("records")
+    ]
+    times.add_moments(
+        [severity] * len(events),
+        events["start_at"],
+        marker={
+            "symbol": "line-ns-open" if severity in ("info", UNKNOWN_SEVERITY) else "diamond",
+            "size": 10,
+            "color": getattr(times.palette, severity, times.palette.unknown),
+        },
+        name=severity,
+        **template.hover(says),
+    )
 
 
 def _add_spells(times: TimeChart, spells: pd.DataFrame, *, row: str, end: pd.Timestamp) -> None:

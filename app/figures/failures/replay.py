@@ -83,10 +83,7 @@ def figure(
     A frame changes only what changes: symbols, colours and texts. The figure shows the first
     event; `app.widgets.replay` plays it.
     """
-    worst = np.max(replay.shown, axis=1, initial=0)
-    first = np.array([name not in replay.first_nodes for name in replay.nodes])
-    ranked = np.lexsort((np.arange(len(worst)), -worst, first))  # those hit hardest first
-    drawn = sorted(ranked[:MOST_NODES].tolist())
+    drawn = shown_nodes(replay)
     grid = _Grid(replay, drawn, timezone)
     chart = template.figure(
         title="Which node was in which state?",
@@ -95,15 +92,7 @@ def figure(
         height=FRAME_HEIGHT + ROW_HEIGHT * (grid.n_rows + grid.n_lines),
     )
     palette = template.PALETTES[mode]
-    of, n = colours(domain, mode), len(State)
-    steps = [[end / n, of[state]] for state in State for end in (state, state + 1)]
-    scale = {
-        "line": {"width": 1.5, "color": palette.background},
-        "cmin": -0.5,
-        "cmax": n - 0.5,
-        "colorscale": steps,
-        "showscale": False,
-    }
+    scale = {"line": {"width": 1.5, "color": palette.background}, **_scale(domain, mode)}
     names = [f"{cluster}/{replay.nodes[node]}" for node in drawn]
     story = template.hover([grid.story(node) for node in drawn], names)
     ring = [place for place, node in enumerate(drawn) if replay.nodes[node] in replay.first_nodes]
@@ -142,6 +131,21 @@ def first_moment(replay: Replay) -> int:
     """Number of the moment of the first event."""
     began = replay.phases[0].from_at
     return next(n for n, moment in enumerate(replay.moments) if moment.at == began)
+
+
+def shown_nodes(replay: Replay) -> list[int]:
+    """Places of the nodes that are drawn: of too many those hit hardest, in the order of all."""
+    worst = np.max(replay.shown, axis=1, initial=0)
+    first = np.array([name not in replay.first_nodes for name in replay.nodes])
+    ranked = np.lexsort((np.arange(len(worst)), -worst, first))
+    return sorted(ranked[:MOST_NODES].tolist())
+
+
+def _scale(domain: str, mode: Mode) -> dict[str, Any]:
+    """States as colours: each number has one."""
+    of, n = colours(domain, mode), len(State)
+    steps = [[end / n, of[state]] for state in State for end in (state, state + 1)]
+    return {"cmin": -0.5, "cmax": n - 0.5, "colorscale": steps, "showscale": False}
 
 
 class _Grid:

@@ -6,6 +6,7 @@ import json
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +18,20 @@ import pytest
 from analytics.training.stragglers import analysis
 from app.actions import ingest_files
 from app.actions.ledger import build_ledger
-from app.answers.training import analysed
+from app.answers.training import analysed, fleet
 from app.answers.training import trace as shown
+from app.ask import of_store
+from app.cli import main
 from data import stages
 from data.errors import DataError
+from data.filters import Selection
 from data.ingest import Options
 from data.ingest.readers.training import straggler_trace
 from data.store import Store
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from analytics.training.stragglers.slowdown import Slowdowns
     from analytics.training.stragglers.what_if import WhatIf
@@ -262,15 +266,48 @@ def test_a_better_analysis_reaches_traces_that_were_read_before(
     assert lost == pytest.approx(row[1] * 16 * 86_400, rel=0.1)  # of a day on 16 GPUs
 
 
-def test_a_trace_whose_file_is_gone_keeps_what_was_found(
-    root: Path, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"PAR1 no more")])
+def test_a_trace_whose_file_is_gone_or_damaged_keeps_what_was_found_and_stops_no_ingest(
+    root: Path,
+    trace: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    harm: Callable[[Path], object],
 ) -> None:
     ingest(root, trace)
     before = rows(root, "SELECT slowdown, results FROM straggler_traces")
-    (root / "metrics" / files(root)[0]).unlink()
+    harm(root / "metrics" / files(root)[0])
     hashed = stages.code_hash
     monkeypatch.setattr(stages, "code_hash", lambda name: f"{hashed(name)} of another version")
     jobs = tmp_path / "sacct.txt"
     jobs.write_text(JOBS, encoding="utf-8")
     ingest(root, jobs, source="sacct")
     assert rows(root, "SELECT slowdown, results FROM straggler_traces") == before
+
+
+def test_a_trace_that_cannot_be_analysed_is_kept_told_and_counts_nowhere(
+    root: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = operations(slow=3)
+    kinds = np.array(table.column("optype"))
+    one_sided = tmp_path / "one-sided.parquet"
+    pq.write_table(table.filter(pa.array(kinds != "forward-recv")), one_sided)
+    (result,) = ingest(root, one_sided)
+    assert any(
+        text.startswith("one-sided is stored, but cannot be analysed: ") for text in result.notices
+    )
+    assert main(["stragglers", "--store", str(root), "--format", "json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == []
+    assert "one-sided cannot be analysed: " in said.err
+    ingest(root, trace)
+    assert main(["stragglers", "--store", str(root), "--format", "json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert listed["trace"] == "slow"
+    with closing(Store.open(root)) as store:
+        ask = of_store(store)
+        counted = fleet.answer(ask, Selection())
+        assert "1 trace could not be analysed: S is not known." in counted.notes
+        (bad,) = store.rows("SELECT trace_id FROM straggler_traces WHERE slowdown IS NULL")
+        with pytest.raises(DataError, match="the trace one-sided cannot be analysed: "):
+            shown.measured(store, bad[0])
