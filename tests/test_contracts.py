@@ -33,6 +33,8 @@ OF_ANALYTICS = {
     "data.ingest": "errors nodes.links.samples nodes.machines.samples training.stragglers.operations "
     "training.stragglers.trace",
     "data.queries": "failures.taxonomy failures.xid frames",
+    "data.site": "efficiency.run_rule errors failures.precedence failures.taxonomy "
+    "fleet.node_identity",
     "data.synthetic": "",
 }
 """Package -> what of analytics it may import. What reads delays, samples and traces checks them by

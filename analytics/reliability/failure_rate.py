@@ -158,8 +158,8 @@ def failure_rate(
 
     Notes
     -----
-    What lasts longer than a week still makes the interval too narrow, and so do rare storms: of
-    those that the period lacks no interval knows. Reference: Garwood (1936).
+    Clusters of failures that last longer than a week make the interval too narrow, and so do storms
+    so rare that the period holds none. Reference: Garwood (1936).
 
     Examples
     --------

@@ -101,10 +101,15 @@ class Rows:
     """Fields; a column, or the key of one without a title, stands on every surface."""
     items: Sequence[Any]
 
+    @classmethod
+    def of(cls, names: Iterable[str], rows: Iterable[Sequence[Any]]) -> Rows:
+        """Values by the names of their columns, alike on every surface."""
+        names = tuple(names)
+        return cls(names, [dict(zip(names, row, strict=True)) for row in rows])
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what a chart lists: the ways to a value may be functions, which cannot be."""
-        headers, rows = self._of("chart")
-        return Rows, (headers, [dict(zip(headers, row, strict=True)) for row in rows])
+        return Rows.of, self._of("chart")
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -152,12 +157,9 @@ def sheet_of(records: Sequence[Mapping[str, Any]], keys: Iterable[str] | None = 
     return Sheet(columns, rows)
 
 
-def listed(table: Table) -> Sheet:
-    """A table as CSV prints it, of estimates the value."""
-    return Sheet(
-        tuple(column.key for column in table.columns),
-        [tuple(map(_plain, row)) for row in table.values],
-    )
+def listed(columns: Iterable[Column], rows: Iterable[Sequence[Any]]) -> Sheet:
+    """Rows of a table as CSV prints them, of estimates the value."""
+    return Sheet(tuple(column.key for column in columns), [tuple(map(_plain, row)) for row in rows])
 
 
 def quantities(named: Iterable[tuple[str, Any]], *, value: str = "value") -> Sheet:

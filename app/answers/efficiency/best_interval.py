@@ -51,7 +51,7 @@ def of_size(
 
 
 def if_built(ask: Ask, selection: Selection, gpus: int | None = None) -> BestInterval | None:
-    """The same; None where the ledger is not built: nobody waits for it who did not ask for it."""
+    """The same; None where the ledger is not built yet, which the caller does not wait for."""
     return of_size(ask, selection, gpus) if ask(efficiency.has_ledger) else None
 
 

@@ -264,7 +264,7 @@ def headlines(report: EttrReport, selection: Selection) -> tuple[Number, ...]:
 def large_runs(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     """ETTR of runs of 129 GPUs and more, or as many as were asked for, where any ran.
 
-    Empty where the ledger is not built: nobody waits for it who did not ask for it.
+    Empty where the ledger is not built: a page that only mentions it does not wait for it.
     """
     if not ask(efficiency.has_ledger):
         return ()
@@ -306,18 +306,16 @@ def _sized(ask: Ask, selection: Selection, report: EttrReport) -> EttrReport:
 
 
 SIZES_DRAWN = (
-    field("gpus", of=lambda row: row[0].group),
-    field("n_runs", of=lambda row: row[0].totals.n_runs),
-    field("n_interruptions", of=lambda row: row[0].totals.n_interruptions),
-    field("gpu_hours", of=lambda row: row[0].gpu_hours),
+    field("gpus", of="group.group"),
+    field("n_runs", of="group.totals.n_runs"),
+    field("n_interruptions", of="group.totals.n_interruptions"),
+    field("gpu_hours", of="group.gpu_hours"),
     field(
-        "ettr",
-        kind="ettr",
-        of=lambda row: row[0].ettr,
+        "ettr", "", "ettr", "group.ettr",
         names={"chart": ("ettr", "ettr_lower", "ettr_upper", "conf_level")},
     ),
-    field("expected_ettr", kind="ettr", of=lambda row: row[1]),
-)
+    field("expected_ettr", "", "ettr", "expected"),
+)  # fmt: skip
 """A class of sizes beside what its own interruptions let expect."""
 
 
@@ -330,7 +328,10 @@ def size_chart(sized: EttrReport, expected: tuple[Estimate, ...], selection: Sel
         "rate of its own interruptions lets expect.",
         (sized.by_size, expected),
         "ettr_sizes",
-        rows=Rows(SIZES_DRAWN, list(zip(sized.by_size, expected, strict=True))),
+        rows=Rows(
+            SIZES_DRAWN,
+            [{"group": g, "expected": e} for g, e in zip(sized.by_size, expected, strict=True)],
+        ),
         opens=Part("Runs of this size", of_size, (selection,), ("mark",)),
     )
 

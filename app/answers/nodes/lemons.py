@@ -386,7 +386,7 @@ def _map(found: Sequence[ClusterVerdicts]) -> Chart:
     ]
     says = "Each cell is a node, each row a rack; the darker, the more speaks against it."
     names = ("cluster", "node", "rack", "verdict", "score")
-    rows = Rows(names, [dict(zip(names, cell, strict=True)) for cell in cells])
+    rows = Rows.of(names, cells)
     title = "Where do the lemons stand?"
     return Chart("nodes.rack_map", title, says, (cells,), opens="node", rows=rows)
 

@@ -10,7 +10,7 @@ import numpy as np
 from analytics.estimate import CONF_LEVEL
 from analytics.nodes.links.verdict import LEAST_RATIO, slow_links
 from app.answers.content import Answer, Chart, Missing, Number, Table, estimated
-from app.answers.described import sheet_of
+from app.answers.described import Rows
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
@@ -97,7 +97,7 @@ def answer(file: Examined) -> Answer:
         tuple(_blocks(found)),
         notes=tuple(_notes(file)),
         record=_record(file),
-        sheet=sheet_of(_pairs(found), PAIR_COLUMNS),
+        sheet=_pairs(found).sheet(),
     )
 
 
@@ -254,14 +254,14 @@ def _finding_record(finding: Finding) -> dict[str, Any]:
     return shallow | {"by_size": by_size, "hosts": list(finding.hosts)}
 
 
-def _pairs(found: SlowLinks) -> list[dict[str, Any]]:
+def _pairs(found: SlowLinks) -> Rows:
     """Each pair with its delay over usual, the slowest first."""
     known = np.argwhere(np.isfinite(found.ratio))
     rows = [
         (found.names[a], found.names[b], float(found.ratio[a, b]), int(found.n[a, b]))
         for a, b in known
     ]
-    return [dict(zip(PAIR_COLUMNS, row, strict=True)) for row in sorted(rows, key=lambda r: -r[2])]
+    return Rows.of(PAIR_COLUMNS, sorted(rows, key=lambda row: -row[2]))
 
 
 def _times(ratio: float | None) -> str:

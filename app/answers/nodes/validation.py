@@ -172,7 +172,7 @@ def answer(
             **_fleet_record(plan, known),
             **_result_record(results),
         },
-        sheet=listed(Table("plan", "", PLAN, [] if unplanned else rows)),
+        sheet=listed(PLAN, [] if unplanned else rows),
     )
 
 
@@ -185,7 +185,7 @@ def of_results(results: Judged) -> Answer:
         tuple(_result_blocks(results)),
         notes=tuple(_result_notes(results)),
         record=_result_record(results),
-        sheet=listed(Table("results", "", FOUND, rows)),
+        sheet=listed(FOUND, rows),
     )
 
 

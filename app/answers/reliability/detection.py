@@ -51,7 +51,7 @@ def notes(report: MttfReport, selection: Selection) -> tuple[str, ...]:
 
 
 def not_collected(report: MttfReport) -> tuple[str, ...]:
-    """What was not collected, where no rate of the page is a range for its sake."""
+    """What was not collected, for pages whose rates do not depend on it."""
     seen = () if report.detection is None else _seen(report.detection, of_rate=False)
     return (*seen, *_records_missing(report))
 

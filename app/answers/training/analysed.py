@@ -122,7 +122,7 @@ def answer(traces: Sequence[AnalysedTrace], *, one: bool) -> Answer:
         blocks=tuple(blocks),
         notes=tuple(f"{trace.name}: {note}" for trace in traces for note in _notes(trace)),
         record=traces[0].record if one else [trace.record for trace in traces],
-        sheet=listed(blocks[-1]),
+        sheet=listed(blocks[-1].columns, blocks[-1].values),
     )
 
 

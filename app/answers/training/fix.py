@@ -80,8 +80,7 @@ def answer(ask: Ask, found: StragglerTrace, part: str) -> Answer:
         "this fixed": fix.mean_fixed_seconds,
         "all ideal": ideal,
     }
-    steps = [{"scenario": name, "mean_step_seconds": took} for name, took in seconds.items()]
-    rows = Rows(("scenario", "mean_step_seconds"), steps)
+    rows = Rows.of(("scenario", "mean_step_seconds"), seconds.items())
     title = "How long does a step take as it ran, fixed, and ideal?"
     return Answer(
         f"{gained}.",

@@ -138,19 +138,17 @@ def answer(found: StragglerTrace) -> Answer:
                 "step_slowdown",
                 "How slow was each traced step?",
                 slow,
-                rows=_listed(
-                    step=slow.steps,
-                    slowdown=slow.step_slowdown,
-                    traced_seconds=slow.traced_seconds,
+                rows=Rows.of(
+                    ("step", "slowdown", "traced_seconds"),
+                    zip(slow.steps, slow.step_slowdown, slow.traced_seconds, strict=True),
                 ),
             ),
             _chart(
                 "worker_curve",
                 "What does fixing the slowest workers recover?",
                 slow.slowest,
-                rows=_listed(
-                    workers_fixed=slow.slowest.fixed_ratio,
-                    recovered_ratio=slow.slowest.fixed_ratio.values(),
+                rows=Rows.of(
+                    ("workers_fixed", "recovered_ratio"), slow.slowest.fixed_ratio.items()
                 ),
             ),
         ),
@@ -250,7 +248,7 @@ def _recovered(ask: Ask, trace_id: str, *, limit: int) -> Table:
 
 def _by_part(part: str, slowdown: Mapping[str, float]) -> Chart:
     """What each part of a kind costs alone, slowest first."""
-    rows = _listed(**{part: slowdown, "slowdown": slowdown.values()})
+    rows = Rows.of((part, "slowdown"), slowdown.items())
     shown = _chart("slowdown_bars", f"What does each {part} cost alone?", slowdown, part, rows=rows)
     return replace(shown, key=f"slowdown_by_{part}")
 
@@ -258,12 +256,6 @@ def _by_part(part: str, slowdown: Mapping[str, float]) -> Chart:
 def _chart(name: str, title: str, *data: Any, rows: Rows | None = None) -> Chart:
     """A chart of the whole trace, whatever the filters."""
     return Chart(f"training.{name}", title, title, data, whole=True, rows=rows)
-
-
-def _listed(**columns: Iterable[Any]) -> Rows:
-    """Columns of equal length as rows."""
-    rows = zip(*columns.values(), strict=True)
-    return Rows(tuple(columns), [dict(zip(columns, row, strict=True)) for row in rows])
 
 
 def _left_out(found: StragglerTrace) -> Iterable[str]:
