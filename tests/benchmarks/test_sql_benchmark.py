@@ -27,10 +27,12 @@ SCRIPT = Path(__file__).resolve().parents[2] / "app" / "main.py"
 PAGE = "views/reliability/mttf.py"
 RUNS = 20
 ROUNDS = 3
-"""The least difference of them counts: what else the machine does is not the query's."""
+"""The least ratio of them counts: what else the machine does is not the query's."""
 QUERIES = 9
-MAX_SLOWER_S = 0.05
-MAX_WITH_SPARE_S = 0.2
+MOST_SLOWER = 1.4
+"""The 95th percentile of a page beside a runaway to that alone."""
+MOST_WITH_SPARE = 0.6
+"""Of the time that a query takes with the start of its process."""
 RUNAWAYS = {
     "processor": "SELECT count(*) FROM range(100000000000000)",
     "memory": "SELECT count(*) FROM (SELECT DISTINCT hash(i) FROM range(30000000) r(i))",
@@ -39,8 +41,8 @@ RUNAWAYS = {
 }
 HALF_A_SECOND = "SELECT sum(hash(i) % 7) FROM range(60000000) r(i)"
 N_BUSY = 4
-MAX_BESIDE_S = 15.0
-"""Half of what a query may take; 31 s while queries stood at the niceness 15."""
+MOST_BESIDE = 30.0
+"""Of its time alone; it was 60 while queries stood at the niceness 15."""
 N_AT_ONCE = 2
 """As many as the machine has processors."""
 
@@ -97,11 +99,11 @@ def test_a_runaway_leaves_pages_as_quick_as_before(
         alone = _p95(_page_seconds(demo_store, monkeypatch))
         with _running(database, RUNAWAYS[name]):
             beside = _p95(_page_seconds(demo_store, monkeypatch))
-        slower.append(beside - alone)
+        slower.append(beside / alone)
         print(f"\nrunaway {name}: p95 {1000 * alone:.0f} ms alone, {1000 * beside:.0f} ms beside")
-        if slower[-1] < MAX_SLOWER_S:
+        if slower[-1] < MOST_SLOWER:
             break
-    assert min(slower) < MAX_SLOWER_S
+    assert min(slower) < MOST_SLOWER
 
 
 def test_a_query_ends_beside_processes_that_never_rest(demo_store: Path) -> None:
@@ -116,7 +118,7 @@ def test_a_query_ends_beside_processes_that_never_rest(demo_store: Path) -> None
             each.kill()
             each.wait()
     print(f"\nquery: {alone:.1f} s alone, {beside:.1f} s beside {N_BUSY} busy processes")
-    assert beside < MAX_BESIDE_S
+    assert beside / alone < MOST_BESIDE
 
 
 def test_a_process_started_ahead_saves_its_start(demo_store: Path) -> None:
@@ -137,5 +139,4 @@ def test_a_process_started_ahead_saves_its_start(demo_store: Path) -> None:
     time.sleep(2.0)
     ahead = median_seconds()
     print(f"\nquery: {1000 * cold:.0f} ms with its process's start, {1000 * ahead:.0f} ms without")
-    assert ahead < cold
-    assert ahead < MAX_WITH_SPARE_S
+    assert ahead / cold < MOST_WITH_SPARE

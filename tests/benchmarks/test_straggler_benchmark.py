@@ -1,9 +1,8 @@
-"""The what-if alone, from columns to results, on the public traces and on 2,032 workers."""
+"""The what-if alone, from columns to results: processor time on public traces and 2,032 workers."""
 
 from __future__ import annotations
 
 import statistics
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from analytics.training.stragglers.trace import TraceRows
 from analytics.training.stragglers.what_if import WhatIf
 from data.ingest.readers.training.straggler_rows import read_rows
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
+from tests.benchmarks.spent import spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,13 +28,8 @@ LARGE_SECONDS = 0.4
 
 
 def median_seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """Time of the middle round."""
-    taken = []
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken)
+    """Processor seconds of the middle round."""
+    return statistics.median(spent(work) for _ in range(rounds))
 
 
 @pytest.mark.parametrize(("name", "most_ms"), [("AR", 25), ("SE", 12), ("ST", 6)])

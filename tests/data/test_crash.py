@@ -200,21 +200,10 @@ def moments(what: str, done: dict[str, Any], *, few: bool) -> list[dict[str, Any
     return [{"ends": what.partition(" ")[0], "seconds": each} for each in seconds]
 
 
-AT_ONCE = ("ingest",)
-"""What is killed at a few moments whenever the tests run; the rest with the slow ones."""
-
-
-@pytest.mark.parametrize(
-    "what",
-    [
-        pytest.param(what, marks=() if what in AT_ONCE else pytest.mark.slow)
-        for what in (*KILLED, "reader of an upload")
-    ],
-)
 def test_kill_9_leaves_a_good_store(
-    ended: Callable[..., dict[str, Any]], before: Path, tmp_path: Path, what: str
+    ended: Callable[..., dict[str, Any]], before: Path, tmp_path: Path
 ) -> None:
-    assert killed(ended, before, tmp_path, what, few=True) > 0
+    assert killed(ended, before, tmp_path, "ingest", few=True) > 0
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_a_broken_list_is_refused(text: str, message: str) -> None:
 
 @pytest.mark.benchmark
 def test_a_list_of_too_many_hosts_is_refused_before_it_is_written_out() -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     for text in (
         "n[1-1000000000]",
         "n[1-150000,1-150000]",
@@ -89,7 +89,7 @@ def test_a_list_of_too_many_hosts_is_refused_before_it_is_written_out() -> None:
     ):
         with pytest.raises(HostListError, match="host list names over 200,000 hosts"):
             expand(text)
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_the_longest_list_is_read() -> None:

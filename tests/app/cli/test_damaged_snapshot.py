@@ -92,15 +92,7 @@ def tries(place: Path, step: int) -> list[tuple[int, tuple[str, ...]]]:
 def test_a_damaged_byte_never_gives_another_number(
     faultline: Callable[..., Any], place: Path
 ) -> None:
-    asked = tries(place, 400_000)
-    assert 3 < tried(faultline, place, asked) < len(asked)
-
-
-@pytest.mark.slow
-def test_every_thousandth_byte_damaged_never_gives_another_number(
-    faultline: Callable[..., Any], place: Path
-) -> None:
-    asked = tries(place, 1_000)
+    asked = tries(place, 20_011)
     n_refused = tried(faultline, place, asked)
     print(f"{len(asked)} bytes, refused {n_refused} times")
-    assert 1_000 < n_refused < len(asked)
+    assert 50 < n_refused < len(asked)

@@ -1,6 +1,6 @@
 """Select lists drawn by chance stay within the limits of time, memory and width, and are right.
 
-`pytest -s -m slow tests/app/cli/test_select_lists.py` asks 5,000 and prints what they cost: each as
+`pytest -s -m slow tests/app/cli/test_select_lists.py` asks 1,000 and prints what they cost: each as
 the page does, one in ten by the command too.
 """
 
@@ -32,7 +32,7 @@ from tests.app.cli.select_lists import drawn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-N_ALL, N_NOW = 5_000, 8
+N_ALL, N_NOW = 1_000, 8
 EVERY = 10
 """Of so many one goes through the command, too."""
 FORMS = ("table", "json", "csv")
@@ -97,8 +97,8 @@ def _spares() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     "seeds",
-    [range(N_NOW), *(pytest.param(range(at, at + 500), marks=pytest.mark.slow)
-                     for at in range(0, N_ALL, 500))],
+    [range(N_NOW), *(pytest.param(range(at, at + 250), marks=pytest.mark.slow)
+                     for at in range(0, N_ALL, 250))],
     ids=lambda seeds: f"{seeds.start}-{seeds.stop}",
 )  # fmt: skip
 def test_select_lists_by_chance_are_answered_as_duckdb_does_within_their_limits(

@@ -189,10 +189,10 @@ def test_a_large_file_with_many_torn_lines_is_read_in_time(read_sacct: Read) -> 
         f"{job}|{chance.choice(names) if job % 20 == 0 else 'a'}|COMPLETED|{at}|{at}|sbatch x"
         for job in range(100_000)
     ]
-    begin = time.monotonic()
+    begin = time.process_time()
     read = read_sacct("\n".join(["JobID|JobName|State|Start|End|SubmitLine", *lines, ""]))
     assert len(read.jobs) == len(lines)
-    assert time.monotonic() - begin < 15
+    assert time.process_time() - begin < 15
 
 
 def _only_torn() -> None:
@@ -209,9 +209,9 @@ def test_a_file_of_nothing_but_torn_lines_is_given_up() -> None:
 
 @pytest.mark.benchmark
 def test_a_file_of_nothing_but_torn_lines_is_given_up_in_time() -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     _only_torn()
-    assert time.monotonic() - begin < 15
+    assert time.process_time() - begin < 15
 
 
 def test_the_scan_knows_every_line(tmp_path: Path) -> None:

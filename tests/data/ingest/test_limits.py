@@ -417,11 +417,9 @@ def test_an_archive_cut_at_some_byte_is_refused(tmp_path: Path, name: str, kind:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", PACK)
 @pytest.mark.parametrize("name", SAMPLES)
-def test_an_archive_cut_at_every_thousandth_byte_is_refused(
-    tmp_path: Path, name: str, kind: str
-) -> None:
+def test_an_archive_cut_at_every_thousandth_byte_is_refused(tmp_path: Path, name: str) -> None:
+    kind = list(PACK)[list(SAMPLES).index(name) % len(PACK)]
     assert cut_archive(tmp_path, name, 1_000, kind) > 0
 
 
@@ -474,13 +472,14 @@ from pathlib import Path
 from app.actions import Options, ingest_files
 from data.errors import DataError
 from data.ingest.readers import known_by
-store, *asked = sys.argv[1:]
-for source, path in zip(asked[::2], asked[1::2], strict=True):
+folder, *asked = sys.argv[1:]
+for number, (source, path) in enumerate(zip(asked[::2], asked[1::2], strict=True)):
     stated = {"node": "n1", "job_id": "7", "mapping": "pnnl"}
     options = Options(**{key: stated[key] for key in stated if source in known_by()[key]})
     begin = time.process_time()
     try:
-        told = ingest_files(Path(store), source, [path], options)[0][0].rejected_by_reason
+        store = Path(folder, f"store-{number}")
+        told = ingest_files(store, source, [path], options)[0][0].rejected_by_reason
     except DataError as error:
         told = str(error)
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -488,21 +487,20 @@ for source, path in zip(asked[::2], asked[1::2], strict=True):
 """
 
 
-def bombs_end(folder: Path, bombs: list[tuple[str, bytes]]) -> list[str]:
-    """Reads each bomb in turn: within 1 GB and 60 s; what was told of each."""
+def bombs_end(folder: Path, bombs: list[tuple[str, bytes]], *, most_s: int = 60) -> list[str]:
+    """Reads each bomb in turn: within 1 GB and so many seconds; what was told of each."""
     asked: list[str] = []
     for number, (source, packed) in enumerate(bombs):
         name = f"slurm-{number + 1}.out" if source == "job-log" else f"{number}.txt"
         asked += [source, written(folder / name, packed)]
-    store = folder / "store"
     done = subprocess.run(
-        [sys.executable, "-c", READ, str(store), *asked],
+        [sys.executable, "-c", READ, str(folder), *asked],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=1_800,
     )  # fmt: skip
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert (done.returncode, len(rows)) == (0, len(bombs)), done.stderr
     for source, seconds, peak_mb, told in rows:
-        assert int(seconds) <= 60, (source, seconds, told)
+        assert int(seconds) <= most_s, (source, seconds, told)
         assert int(peak_mb) <= 1_000, (source, peak_mb, told)
     return [told for *_, told in rows]
 
@@ -548,10 +546,12 @@ def test_bombs_by_size_are_refused_within_a_gigabyte_and_a_minute(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", HEADS)
-@pytest.mark.parametrize("filler", FILLERS)
-def test_bombs_by_line_end_within_a_gigabyte_and_a_minute(
-    tmp_path: Path, filler: str, source: str
-) -> None:
-    kind = list(PACK)[(list(FILLERS).index(filler) + list(HEADS).index(source)) % 3]
-    content = [bomb(source, FILLERS[filler], kind, head=head) for head in (True, False)]
-    assert len(bombs_end(tmp_path, [(source, packed) for packed in content])) == len(content)
+def test_bombs_by_line_end_within_a_gigabyte_and_ten_seconds(tmp_path: Path, source: str) -> None:
+    first = list(HEADS).index(source)
+    kinds = [list(PACK)[(first + number) % len(PACK)] for number in range(len(FILLERS))]
+    bombs = [
+        (source, bomb(source, filler, kind, head=head, n_bytes=1_600_000))
+        for kind, filler in zip(kinds, FILLERS.values(), strict=True)
+        for head in (True, False)
+    ]
+    assert len(bombs_end(tmp_path, bombs, most_s=10)) == len(bombs)
