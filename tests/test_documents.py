@@ -23,6 +23,14 @@ PAGES = [
     *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
 ]
 
+DOCUMENTS = [*PAGES, "ARCHITECTURE.md", "METHODS.md"]
+PARTS = ["Question", "Equation", "Assumptions", "Misleads when", "Checked by"]
+"""Of every number in METHODS.md, in this order."""
+NO_NUMBERS = {
+    "Which names are one node", "Secrets", "The demo cluster", "Colours", "What was tried",
+}  # fmt: skip
+"""Chapters of METHODS.md that define no number."""
+
 PAPER_ROWS = re.findall(
     r"\| MTTF, ([\d,]+) GPUs \|.*?\| ([\d.]+) (h|d) \| `faultline mttf (.*?)` \|", METHODS
 )
@@ -57,6 +65,28 @@ def test_the_table_of_expected_ettr_is_found() -> None:
     assert len(ETTR_ROWS) == 13
 
 
+def _sections(text: str, level: int) -> dict[str, str]:
+    """The sections under headings of one level, by title."""
+    _, *parts = re.split(rf"^{'#' * level} (.*)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_every_number_of_methods_has_its_parts_in_order() -> None:
+    chapters = _sections(METHODS, 2)
+    numbers = {title: _sections(text, 3) for title, text in chapters.items()}
+    assert {title for title, of_chapter in numbers.items() if not of_chapter} == NO_NUMBERS
+    for of_chapter in numbers.values():
+        for title, text in of_chapter.items():
+            before, *parts = re.split(r"^\*\*([\w ]+):\*\* ?", text, flags=re.MULTILINE)
+            assert not before.strip(), title
+            assert parts[::2] == PARTS, title
+            assert all(part.strip() for part in parts[1::2]), title
+            checks = re.findall(r"\btests/[\w./-]*\w", parts[-1])
+            assert checks, title
+            for name in checks:
+                assert (ROOT / name).exists(), (title, name)
+
+
 def test_what_documents_take_from_the_program_is_what_it_says() -> None:
     make = runpy.run_path(str(ROOT / "docs" / "make.py"))
     sources = (ROOT / "docs" / "sources.md").read_text("utf-8")
@@ -65,7 +95,7 @@ def test_what_documents_take_from_the_program_is_what_it_says() -> None:
     assert make["all_commands"]() == (ROOT / "docs" / "commands.md").read_text("utf-8"), "make docs"
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", DOCUMENTS)
 def test_every_link_of_a_document_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
@@ -79,7 +109,7 @@ def test_every_link_of_a_document_leads_somewhere(page: str) -> None:
             assert anchor in {re.sub(r"[^\w -]", "", t.lower()).replace(" ", "-") for t in titles}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", DOCUMENTS)
 def test_every_command_of_a_document_is_one_and_takes_its_options(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     for line in re.findall(r"\bfaultline ([a-z][^`\n|#;&>]*)", text):

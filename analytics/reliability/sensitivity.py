@@ -133,7 +133,7 @@ def sensitivity(
     judged : Columns
         A row for each day with failures: day, the counts of each definition under its name, and
         lost, lost_explained, found, unexplained, unchecked, logged; missed: unexplained ones that
-        no source could have named, where the rate is a range for their sake, else 0; rated: whether
+        no source could have named, where they make the rate a range, else 0; rated: whether
         the rate is given over that day.
     exposure : Columns
         day, exposure_node_days of what is rated; NaN where it is not known: then no rate is.
