@@ -96,9 +96,9 @@ COVERAGE = Term(
 )
 FAILED_ATTEMPTS = Term(
     "Failed attempts",
-    "Attempts that ended FAILED, NODE_FAIL, TIMEOUT, OUT_OF_MEMORY or BOOT_FAIL, were requeued, or "
-    "lost a node, of all attempts that ended in the period. Each has a verdict: cause, domain, "
-    "confidence and the evidence for it.",
+    "Attempts that ended FAILED, NODE_FAIL, TIMEOUT, DEADLINE, OUT_OF_MEMORY or BOOT_FAIL, were "
+    "requeued, or lost a node, of all attempts that ended in the period. Each has a verdict: "
+    "cause, domain, confidence and the evidence for it.",
     pages=("failures", "reports"),
 )
 UNKNOWN_CAUSE = Term(

@@ -237,9 +237,9 @@ READER = Reader(
     "GPUs, state and features of nodes",
     export="sinfo -N -o '%N|%G|%T|%P|%c|%m|%f|%E|%H|%u' > sinfo.txt, sinfo --json",
     reads=(
-        "the same: `sinfo -N -o '%N\\|%G\\|%T\\|%P\\|%c\\|%m\\|%f\\|%E\\|%H\\|%u' > sinfo.txt` "
-        "(the bars without their backslashes), other columns under sinfo's header, `sinfo"
-        " --json`, or one JSON object a line"
+        "nodes as of now: `sinfo -N -o '%N\\|%G\\|%T\\|%P\\|%c\\|%m\\|%f\\|%E\\|%H\\|%u'"
+        " > sinfo.txt` (the bars without their backslashes), other columns under sinfo's header, "
+        "`sinfo --json`, or one JSON object a line"
     ),
     fills=("node_inventory",),
     place=4,
