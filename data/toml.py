@@ -105,6 +105,12 @@ class Toml:
             raise self.wrong(place, value, broken)
         return value
 
+    def known(self, place: str, word: str, words: Collection[str]) -> str:
+        """A word that is one of many."""
+        if word not in words:
+            raise self.error(f"{self._at(place)} {word!r} is unknown: {nearest(word, words)}")
+        return word
+
     def wrong(self, place: str, value: object, broken: Broken) -> DataError:
         """What is told of a value, which is cut where it is long."""
         cut = reprlib.Repr()
@@ -165,7 +171,9 @@ def number(
 def choice(words: Collection[str]) -> Check:
     """One of some words."""
     return must_be(
-        ", ".join(words), lambda value: isinstance(value, str) and value in words, "choose one"
+        f"one of {', '.join(words)}",
+        lambda value: isinstance(value, str) and value in words,
+        "choose one",
     )
 
 
