@@ -155,6 +155,11 @@ def filled(value: object) -> Broken | None:
     return None if isinstance(value, str) else Broken("text", "quote it")
 
 
+def sign(value: object) -> Broken | None:
+    """A text that may be a blank, as a delimiter is."""
+    return None if isinstance(value, str) and value else Broken("text", "quote it")
+
+
 def number(
     least: float, most: float, rule: str = "", *, whole: bool = False, above: bool = False
 ) -> Check:

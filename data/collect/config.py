@@ -24,7 +24,19 @@ from data.collect.slurm import COMMANDS, READERS, TIMINGS
 from data.collect.source import Settings, Timing, host
 from data.errors import DataError
 from data.ingest.readers import known_readers
-from data.toml import Broken, Toml, anything, choice, filled, flag, must_be, number, texts, zone
+from data.toml import (
+    Broken,
+    Toml,
+    anything,
+    choice,
+    filled,
+    flag,
+    must_be,
+    number,
+    sign,
+    texts,
+    zone,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +60,7 @@ _READ = {
     "timezone": zone,
     "mapping": filled,
     "columns": texts('names, e.g. ["JobID", "State"]'),
-    "delimiter": must_be("text", lambda value: isinstance(value, str) and value != ""),
+    "delimiter": sign,
     "node": filled,
     "pattern": filled,
     "job_id": filled,
