@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
-import reprlib
-import tomllib
-import zoneinfo
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,10 +14,23 @@ from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import Taxonomy, taxonomy
 from analytics.fleet.node_identity import folded
 from data.access import READERS, WRITERS, Access
-from data.current import read_small
 from data.errors import SiteError
 from data.limits import RANGES, Limits
 from data.tables import forgettable
+from data.toml import (
+    MAX_TEXT,
+    Broken,
+    Check,
+    Toml,
+    anything,
+    choice,
+    must_be,
+    number,
+    setting,
+    settings,
+    text,
+    zone,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,46 +38,58 @@ if TYPE_CHECKING:
 
 RESERVED_SECTIONS = ("alerts",)
 """Sections of the format that no part of this version reads."""
-SECURITY = ("starttls", "tls", "none")
-"""How the connection to a mail server is encrypted."""
+_SECTIONS = (
+    *("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits", "retention"),
+    *("access", *RESERVED_SECTIONS),
+)
 _MINUTES = {
     "checkpoint_interval_min": "interval_s",
     "checkpoint_write_min": "write_s",
     "restart_min": "restart_s",
 }
 _YEAR_MIN = 365 * 24 * 60
-MAX_BYTES = 1_000_000
-"""Size of a site.toml."""
-MAX_GPUS_PER_NODE = 1_024
-MAX_PRICE = 1e6
-MAX_SNAPSHOTS = 1_000
-MAX_DAYS = 36_500
-MAX_TEXT = 200
-"""Characters of a name: model, zone, scheduler, currency."""
+_WINDOW = number(0, 1440, "minutes from 0 to 1440")
+_LINE = must_be(
+    "text on one line",
+    lambda value: isinstance(value, str) and not any(char in value for char in "\r\n"),
+)
+
+
+def _is_port(value: object) -> bool:
+    """Whether a number, or a text of the environment, is a port."""
+    digits = str(value)
+    return digits.isascii() and digits.isdecimal() and 0 < int(digits[:6]) < 65536
 
 
 @dataclass(frozen=True)
 class ClusterSite:
     """What a site states about one cluster; None where it states nothing."""
 
-    gpus_per_node: int | None = None
-    gpu_model: str | None = None
-    timezone: str | None = None
+    gpus_per_node: int | None = setting(
+        None, number(1, 1_024, "a whole number > 0, at most 1,024, e.g. 8", whole=True)
+    )
+    gpu_model: str | None = setting(None, text)
+    timezone: str | None = setting(None, zone)
     """IANA zone of the local times in the cluster's sources."""
-    scheduler: str | None = None
-    gpu_hour_price: float | None = None
-    currency: str | None = None
+    scheduler: str | None = setting(None, text)
+    gpu_hour_price: float | None = setting(
+        None, number(0, 1e6, "a number > 0, at most 1,000,000, e.g. 2.5", above=True)
+    )
+    currency: str | None = setting(None, text)
 
 
 @dataclass(frozen=True)
 class Attribution:
     """How evidence is weighed: the window around the end of an attempt, and a site's own table."""
 
-    before_minutes: float = 10.0
-    after_minutes: float = 5.0
+    before_minutes: float = setting(10.0, _WINDOW)
+    after_minutes: float = setting(5.0, _WINDOW)
     weights: dict[str, float] = field(default_factory=dict)
     """Kind of evidence -> odds, in place of ours (`analytics/failures/attribution.toml`)."""
-    rules: tuple[dict[str, str], ...] = ()
+    rules: tuple[dict[str, str], ...] = setting(
+        (),
+        must_be("sections", lambda value: isinstance(value, list), "write [[attribution.rules]]"),
+    )
     """Rules (check, text, cause) that come before ours."""
 
     @property
@@ -115,35 +136,30 @@ class Runs:
 class Smtp:
     """The server that mails reports."""
 
-    host: str = ""
-    port: int = 587
-    sender: str = ""
+    host: str = setting("", _LINE)
+    port: int = setting(587, must_be("a port", _is_port, "e.g. 587"))
+    sender: str = setting("", _LINE)
     """Address that mails come from; the first receiver's where it is empty."""
-    user: str = ""
+    user: str = setting("", _LINE)
     """Who logs in; nobody does where it is empty. The password is never in a file."""
-    security: str = "starttls"
-    """starttls, tls or none."""
+    security: str = setting("starttls", choice(("starttls", "tls", "none")))
+    """How the connection is encrypted: starttls, tls or none."""
 
-    @staticmethod
-    def checked(name: str, value: object) -> str | int:
-        """The value of a setting.
+    def but(self, stated: Mapping[str, Any], of: Toml, place: str = "") -> Smtp:
+        """The same with the settings that are stated, each checked.
 
         Raises
         ------
         SiteError
             Naming the setting, the rule and the value found.
         """
-        place = f"reports.smtp.{name}"
-        if name == "port":
-            text = str(value)
-            if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 65536:
-                raise _wrong(place, "a port", value, "e.g. 587")
-            return int(text)
-        if not isinstance(value, str) or any(char in value for char in "\r\n"):
-            raise _wrong(place, "text on one line", value)
-        if name == "security" and value not in SECURITY:
-            raise _wrong(place, ", ".join(SECURITY), value, "choose one")
-        return value
+        if isinstance(stated, dict) and "password" in stated:
+            raise of.error(
+                f"{of.origin}: {place}.password must not stand in a file: put it into the "
+                "environment as FAULTLINE_SMTP_PASSWORD"
+            )
+        own = of.section(place, stated, settings(Smtp))
+        return replace(self, **own | {"port": int(own.get("port", self.port))})
 
 
 @dataclass(frozen=True)
@@ -207,15 +223,7 @@ def site_version(root: Path) -> str:
 
 def _content(path: Path) -> bytes:
     """What a site.toml holds; nothing where there is none."""
-    try:
-        content = read_small(path, MAX_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
-    except OSError as error:
-        raise SiteError(f"{path}: cannot be read ({error.strerror}): check access") from None
-    if len(content) > MAX_BYTES:
-        raise SiteError(f"{path}: is larger than {MAX_BYTES:,} bytes: shorten it")
-    return content
+    return Toml(str(path), SiteError).read(path, needed=False)
 
 
 def stated(root: Path) -> dict[str, Any]:
@@ -226,17 +234,8 @@ def stated(root: Path) -> dict[str, Any]:
     SiteError
         Where it cannot be read, or is no TOML.
     """
-    return _document(root / "site.toml", _content(root / "site.toml"))
-
-
-def _document(path: Path, content: bytes) -> dict[str, Any]:
-    """The TOML that a file holds."""
-    try:
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except ValueError as error:  # broken TOML, no UTF-8, or a number of thousands of digits
-        raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
-    except RecursionError:
-        raise SiteError(f"{path}: is nested too deeply: no setting needs that") from None
+    path = root / "site.toml"
+    return Toml(str(path), SiteError).document(_content(path))
 
 
 def load_site(root: Path) -> Site:
@@ -249,34 +248,23 @@ def load_site(root: Path) -> Site:
     """
     path = root / "site.toml"
     content = _content(path)
-    document = _document(path, content)
-    own = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits", "retention")
-    known = (*own, "access", *RESERVED_SECTIONS)
-    for section in document:
-        if section not in known:
-            raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
-    clusters = {
-        name: _cluster(path, name, values)
-        for name, values in _section(path, "cluster", document.get("cluster", {})).items()
-    }
-    notices = tuple(
-        f"{path}: section [{section}] is read by no part of this version"
-        for section in RESERVED_SECTIONS
-        if section in document
-    )
+    toml = Toml(str(path), SiteError)
+    document = toml.section("", toml.document(content), dict.fromkeys(_SECTIONS, anything))
+    reserved = [section for section in RESERVED_SECTIONS if section in document]
+    reports = toml.section("reports", document.get("reports", {}), _REPORTS)
     site = Site(
-        clusters,
-        _attribution(path, document.get("attribution", {})),
+        _clusters(toml, document.get("cluster", {})),
+        _attribution(toml, document.get("attribution", {})),
         hashlib.sha256(content).hexdigest(),
-        notices,
-        smtp=_smtp(path, document.get("reports", {})),
-        address=_address(path, document.get("reports", {})),
-        taxonomy=_taxonomy(path, document.get("taxonomy", {})),
-        runs=_runs(path, document.get("runs", {})),
-        nodes=_nodes(path, document.get("nodes", {})),
-        limits=_limits(path, document.get("limits", {})),
-        retention=_retention(path, document.get("retention", {})),
-        access=_access(path, document.get("access", {})),
+        tuple(f"{path}: section [{name}] is read by no part of this version" for name in reserved),
+        smtp=Smtp().but(reports.get("smtp", {}), toml, "reports.smtp"),
+        address=f"{address.rstrip('/')}/" if (address := reports.get("address")) else "",
+        taxonomy=_taxonomy(toml, document.get("taxonomy", {})),
+        runs=_runs(toml, document.get("runs", {})),
+        nodes=_nodes(toml, document.get("nodes", {})),
+        limits=Limits(**toml.section("limits", document.get("limits", {}), _LIMITS)),
+        retention=_retention(toml, document.get("retention", {})),
+        access=_access(toml, document.get("access", {})),
     )
     try:
         weights(site.attribution.table, site.causes)
@@ -285,216 +273,140 @@ def load_site(root: Path) -> Site:
     return site
 
 
-def _taxonomy(path: Path, values: object) -> dict[str, Any]:
+def _clusters(toml: Toml, values: object) -> dict[str, ClusterSite]:
+    """The sections [cluster.<name>]."""
+    header = "cluster.<name>"
+    clusters: dict[str, ClusterSite] = {}
+    for name, stated in toml.section("cluster", values, written=header).items():
+        if not name.strip():
+            place = f'{toml.origin}: [cluster."{name}"]'
+            raise SiteError(f"{place} has no name: write e.g. [cluster.a]")
+        clusters[name] = ClusterSite(
+            **toml.section(f"cluster.{name}", stated, settings(ClusterSite), written=header)
+        )
+    return clusters
+
+
+def _taxonomy(toml: Toml, values: object) -> dict[str, Any]:
     """The section [taxonomy], which the taxonomy itself understands or refuses."""
-    own = _section(path, "taxonomy", values)
+    own = toml.section("taxonomy", values)
     try:
         taxonomy(own)
     except AnalysisError as error:
-        raise SiteError(f"{path}: taxonomy.{error}") from None
+        raise SiteError(f"{toml.origin}: taxonomy.{error}") from None
     return own
 
 
-def _cluster(path: Path, name: str, values: object) -> ClusterSite:
-    place = f"cluster.{name}"
-    if not name.strip():
-        raise SiteError(f'{path}: [cluster."{name}"] has no name: write e.g. [cluster.a]')
-    stated = _section(path, place, values, _names(ClusterSite))
-    for key, kind, most, rule in (
-        ("gpus_per_node", int, MAX_GPUS_PER_NODE, "a whole number > 0, at most 1,024, e.g. 8"),
-        ("gpu_hour_price", (int, float), MAX_PRICE, "a number > 0, at most 1,000,000, e.g. 2.5"),
-    ):
-        value = stated.get(key)
-        if value is not None and (
-            not isinstance(value, kind) or value is True or not 0 < value <= most
-        ):
-            raise _wrong(f"{path}: {place}.{key}", rule, value)
-    for key in ("gpu_model", "timezone", "scheduler", "currency"):
-        value = stated.get(key, "")
-        if not isinstance(value, str):
-            raise _wrong(f"{path}: {place}.{key}", "text", value, "quote it")
-        if len(value) > MAX_TEXT:
-            rule = f"at most {MAX_TEXT} characters"
-            raise _wrong(f"{path}: {place}.{key}", rule, value, "shorten it")
-    zone = stated.get("timezone")
-    if zone is not None and zone not in zoneinfo.available_timezones():
-        meant = _nearest(zone, tuple(zoneinfo.available_timezones()), example="Europe/Berlin")
-        raise _wrong(f"{path}: {place}.timezone", "an IANA zone", zone, meant)
-    return ClusterSite(**stated)
+def _attribution(toml: Toml, values: object) -> Attribution:
+    stated = toml.section("attribution", values, settings(Attribution))
+    weighing = toml.section("attribution.weights", stated.get("weights", {}))
+    rules = (toml.section("attribution.rules", rule) for rule in stated.get("rules", []))
+    return Attribution(**(stated | {"weights": weighing, "rules": tuple(rules)}))
 
 
-def _attribution(path: Path, values: object) -> Attribution:
-    stated = _section(path, "attribution", values, _names(Attribution))
-    for key in ("before_minutes", "after_minutes"):
-        value = stated.get(key, 0)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1440:
-            raise _wrong(f"{path}: attribution.{key}", "minutes from 0 to 1440", value)
-    weighing = _section(path, "attribution.weights", stated.get("weights", {}))
-    rules = stated.get("rules", [])
-    if not isinstance(rules, list):
-        place = f"{path}: attribution.rules"
-        raise _wrong(place, "sections", rules, "write [[attribution.rules]]")
-    rules = tuple(_section(path, "attribution.rules", rule) for rule in rules)
-    return Attribution(**(stated | {"weights": weighing, "rules": rules}))
-
-
-def _runs(path: Path, values: object) -> Runs:
+def _runs(toml: Toml, values: object) -> Runs:
     """The section [runs] and its [runs.one_node]."""
-    rule_keys = _names(RunRule)
-    own = _section(path, "runs", values, (*rule_keys, *_MINUTES, "one_node"))
-    one = _section(path, "runs.one_node", own.get("one_node", {}), tuple(_MINUTES))
-    stated: dict[str, Any] = {key: own[key] for key in rule_keys if key in own}
+    own = toml.section("runs", values, _RUNS)
+    one = toml.section("runs.one_node", own.get("one_node", {}), _ASSUMED)
+    stated = {key: own[key] for key in _RULE if key in own}
     if isinstance(names := stated.get("generic_names"), list):
         stated["generic_names"] = tuple(names)
     try:
         rule = RunRule(**stated)
     except AnalysisError as error:
-        raise SiteError(f"{path}: runs.{error}") from None
-    return Runs(rule, _assumed(path, "runs", own), _assumed(path, "runs.one_node", one))
+        raise SiteError(f"{toml.origin}: runs.{error}") from None
+    return Runs(rule, _assumed(own), _assumed(one))
 
 
-def _nodes(path: Path, values: object) -> dict[str, tuple[str, ...]]:
+def _assumed(stated: Mapping[str, Any]) -> Assumed:
+    """Seconds, least and greatest, of minutes or of ranges of minutes."""
+    ends = {key: stated[key] for key in _MINUTES if key in stated}
+    ranges = {key: end if isinstance(end, list) else [end, end] for key, end in ends.items()}
+    return Assumed(
+        **{_MINUTES[key]: (low * 60.0, high * 60.0) for key, (low, high) in ranges.items()}
+    )
+
+
+def _nodes(toml: Toml, values: object) -> dict[str, tuple[str, ...]]:
     """The section [nodes]: each node with its other names, of which none is another node's."""
     stated: dict[str, tuple[str, ...]] = {}
     owner: dict[str, str] = {}
-    for node, names in _section(path, "nodes", values).items():
-        place = f"{path}: nodes.{node}"
-        if not isinstance(names, list) or not all(
-            isinstance(name, str) and folded(name) for name in names
-        ):
-            raise SiteError(
-                f"{place} must be a list of the node's other names, got {names!r}: write e.g. "
-                f'"{node}" = ["{node}-mgmt", "10.0.0.17"]'
-            )
+    for node, names in toml.section("nodes", values).items():
+        example = f'write e.g. "{node}" = ["{node}-mgmt", "10.0.0.17"]'
+        toml.checked(
+            f"nodes.{node}", names, must_be("a list of the node's other names", _are_names, example)
+        )
         stated[node] = tuple(names)
         for name in (node, *names):
             other = owner.setdefault(folded(name), node)
             if other != node:
+                place = f"{toml.origin}: nodes.{node}"
                 raise SiteError(f"{place}: {name!r} is a name of {other!r} too: leave one of them")
     return stated
 
 
-def _limits(path: Path, values: object) -> Limits:
-    stated = _section(path, "limits", values, _names(Limits))
-    for name, value in stated.items():
-        least, most = RANGES[name]
-        whole = isinstance(getattr(Limits, name), int)
-        if type(value) not in ((int,) if whole else (int, float)) or not least <= value <= most:
-            rule = f"a {'whole ' * whole}number from {least:,} to {most:,}"
-            raise _wrong(f"{path}: limits.{name}", rule, value)
-    return Limits(**stated)
-
-
-def _retention(path: Path, values: object) -> Retention:
+def _retention(toml: Toml, values: object) -> Retention:
     """The section [retention]: how many snapshots, and for how many days each table."""
-    days = _section(path, "retention", values, ("keep_snapshots", *forgettable()))
-    for key, value in days.items():
-        most, unit = (MAX_SNAPSHOTS, "") if key == "keep_snapshots" else (MAX_DAYS, " of days")
-        if type(value) is not int or not 1 <= value <= most:
-            rule = f"a whole number{unit} from 1 to {most:,}"
-            raise _wrong(f"{path}: retention.{key}", rule, value)
-    stated = {key: value for key, value in days.items() if key != "keep_snapshots"}
-    return Retention(days.get("keep_snapshots", Retention.keep_snapshots), stated)
+    n_snapshots = number(1, 1_000, whole=True)
+    n_days = number(1, 36_500, "a whole number of days from 1 to 36,500", whole=True)
+    checks = {"keep_snapshots": n_snapshots, **dict.fromkeys(forgettable(), n_days)}
+    days = dict(toml.section("retention", values, checks))
+    return Retention(days.pop("keep_snapshots", Retention.keep_snapshots), days)
 
 
-def _access(path: Path, values: object) -> Access:
+def _access(toml: Toml, values: object) -> Access:
     """The section [access]: who may read the files of the store, and write them."""
-    stated = _section(path, "access", values, _names(Access))
-    for key, known in (("read", READERS), ("write", WRITERS)):
-        value = stated.get(key, "owner")
-        if not isinstance(value, str) or value not in known:
-            raise _wrong(f"{path}: access.{key}", ", ".join(known), value, "choose one")
-    access = Access(**stated)
+    access = Access(**toml.section("access", values, _ACCESS))
     if not access.is_sound:
-        rule = "owner where access.read is owner"
-        raise _wrong(f"{path}: access.write", rule, access.write, 'say read = "group" too')
+        broken = Broken("owner where access.read is owner", 'say read = "group" too')
+        raise toml.wrong("access.write", access.write, broken)
     return access
 
 
-def _assumed(path: Path, place: str, values: dict[str, Any]) -> Assumed:
-    return Assumed(
-        **{
-            name: _range(f"{path}: {place}.{key}", values[key], zero=name != "interval_s")
-            for key, name in _MINUTES.items()
-            if key in values
-        }
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(name, str) and bool(folded(name)) for name in value
     )
 
 
-def _range(place: str, value: object, *, zero: bool) -> tuple[float, float]:
-    """Seconds, least and greatest, of minutes or of a range of minutes."""
-    ends: list[Any] = value if isinstance(value, list) else [value, value]
-    known = len(ends) == 2 and all(type(end) in (int, float) for end in ends)
-    if not known or not all(0 <= end <= _YEAR_MIN and (zero or end > 0) for end in ends):
-        rule = f"minutes {'>= 0' if zero else '> 0'}, at most a year, or a range of them"
-        raise _wrong(place, rule, value, "write e.g. 30 or [15, 60]")
-    if ends[0] > ends[1]:
-        raise _wrong(place, "a range [low, high]", value, "swap its ends")
-    return ends[0] * 60.0, ends[1] * 60.0
-
-
-def _smtp(path: Path, values: object) -> Smtp:
-    reports = _section(path, "reports", values)
-    if unknown := set(reports) - {"address", "smtp"}:
-        raise SiteError(
-            f"{path}: reports.{min(unknown)} is unknown: there are address and [reports.smtp]"
-        )
-    stated = reports.get("smtp", {})
-    if isinstance(stated, dict) and "password" in stated:
-        raise SiteError(
-            f"{path}: reports.smtp.password must not stand in a file: put it into the environment "
-            "as FAULTLINE_SMTP_PASSWORD"
-        )
-    stated = _section(path, "reports.smtp", stated, _names(Smtp))
+def _is_address(value: object) -> bool:
+    """Whether a text is the dashboard's address, to which paths can be added; it may be empty."""
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        return False
     try:
-        settings: dict[str, Any] = {n: Smtp.checked(n, value) for n, value in stated.items()}
-        return Smtp(**settings)
-    except SiteError as error:
-        raise SiteError(f"{path}: {error}") from None
-
-
-def _address(path: Path, reports: dict[str, Any]) -> str:
-    """The dashboard's address in [reports]: reports link to its pages."""
-    value = reports.get("address", "")
-    if value == "":
-        return ""
-    try:
-        parts = urlsplit(value) if isinstance(value, str) else urlsplit("")
+        parts = urlsplit(value)
         fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        fits = fits and not re.search(r"[\s\x00-\x20<>|\"'`\\?#@]", value)
     except ValueError:  # a port that is none, half a bracket
-        fits = False
-    if not fits or len(value) > MAX_TEXT:
-        remedy = "e.g. 'https://faultline.example.org/'"
-        raise _wrong(f"{path}: reports.address", "the dashboard's address", value, remedy)
-    return f"{value.rstrip('/')}/"
+        return False
+    return not value or bool(fits and not re.search(r"[\s\x00-\x20<>|\"'`\\?#@]", value))
 
 
-def _wrong(place: str, rule: str, value: object, remedy: str = "mend it") -> SiteError:
-    """Refuses a value, which is cut where it is long."""
-    cut = reprlib.Repr()
-    cut.maxstring = cut.maxlong = cut.maxother = 100
-    return SiteError(f"{place} must be {rule}, got {cut.repr(value)}: {remedy}")
+def _minutes(*, above: bool) -> Check:
+    """Minutes from zero on or above it, or a range of them."""
+    rule = f"minutes {'> 0' if above else '>= 0'}, at most a year, or a range of them"
+    broken = Broken(rule, "write e.g. 30 or [15, 60]")
+    one = number(0, _YEAR_MIN, above=above)
+
+    def check(value: Any) -> Broken | None:
+        ends = value if isinstance(value, list) else [value, value]
+        if len(ends) != 2 or any(one(end) for end in ends):
+            return broken
+        return Broken("a range [low, high]", "swap its ends") if ends[0] > ends[1] else None
+
+    return check
 
 
-def _section(path: Path, place: str, values: object, known: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A TOML table; where its keys are known, one that nothing reads is refused."""
-    if not isinstance(values, dict):
-        section = "cluster.<name>" if place.startswith("cluster") else place
-        raise _wrong(f"{path}: {place}", "a section", values, f"write [{section}]")
-    for key in values if known else ():
-        if key not in known:
-            raise SiteError(f"{path}: {place}.{key} is unknown: {_nearest(key, known)}")
-    return values
-
-
-def _names(settings: type) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(settings))
-
-
-def _nearest(stated: str, known: tuple[str, ...], example: str | None = None) -> str:
-    """What was probably meant, else what there is."""
-    close = difflib.get_close_matches(stated, known, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"e.g. {example!r}" if example else f"there are {', '.join(known)}"
+_REPORTS: dict[str, Check] = {
+    "address": must_be(
+        "the dashboard's address", _is_address, "e.g. 'https://faultline.example.org/'"
+    ),
+    "smtp": anything,
+}
+_ASSUMED = {key: _minutes(above=key == "checkpoint_interval_min") for key in _MINUTES}
+_RULE = settings(RunRule)
+_RUNS: dict[str, Check] = {**_RULE, **_ASSUMED, "one_node": anything}
+_LIMITS = {
+    name: number(*ends, whole=isinstance(getattr(Limits, name), int))
+    for name, ends in RANGES.items()
+}
+_ACCESS = {"read": choice(READERS), "write": choice(WRITERS)}

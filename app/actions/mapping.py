@@ -5,7 +5,6 @@ from __future__ import annotations
 from data.ingest.formats.time_formats import EPOCH
 from data.ingest.readers.tables.mapping_sample import (
     Chosen,
-    MappedField,
     Preview,
     Sample,
     fields,
@@ -20,7 +19,6 @@ __all__ = [
     "EPOCH",
     "FINAL_STATES",
     "Chosen",
-    "MappedField",
     "Preview",
     "Sample",
     "fields",

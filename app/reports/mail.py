@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import smtplib
 import ssl
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import make_msgid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from app.answers.content import Table
 from app.show.files import MIME
-from data.errors import DataError
+from data.errors import DataError, SiteError
 from data.site import load_site
+from data.toml import Toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,13 +85,12 @@ def mail(root: Path, to: str, environment: Mapping[str, str] = os.environ) -> Ma
     if wrong or not addresses:
         named = wrong[0] if wrong else to
         raise DataError(f"--mail-to must be addresses, got {named!r}: e.g. ops@example.org")
-    smtp = load_site(root).smtp
-    stated: dict[str, Any] = {
-        name: smtp.checked(name, value)
+    stated = {
+        name: value
         for name in _SETTINGS
         if (value := environment.get(f"FAULTLINE_SMTP_{name.upper()}"))
     }
-    smtp = replace(smtp, **stated)
+    smtp = load_site(root).smtp.but(stated, Toml("FAULTLINE_SMTP", SiteError))
     if not smtp.host:
         raise DataError(
             "--mail-to: no mail server is named: set host in [reports.smtp] of site.toml, or "

@@ -48,7 +48,7 @@ def told_headerless(head: str) -> str | None:
             "that --format named, or export it again without -n"
         )
     rows = list(csv.reader(lines))
-    for name in job_table.PRESETS:
+    for name in job_table.LAYOUT.presets:
         if all(job_table.fits_headerless(name, row) for row in rows):
             return (
                 f"is a table of jobs without a header, with the columns of {name}: name job-table "

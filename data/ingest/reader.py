@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from data.ingest.readers.tables.mapped_table import Layout
+
 
 RAW_LIMIT = 2000
 """Characters of a rejected record that are kept."""
@@ -166,6 +168,8 @@ class Reader:
     """Options that say something to it; cluster, zone and `partial` do so to all."""
     presets: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
     """Name -> options of a public data set or tool: columns, or a mapping of them."""
+    layout: Layout | None = None
+    """How its tables look, where it reads those of strangers by a mapping of their columns."""
     lacks: Mapping[str, Mapping[tuple[str, ...], str]] = field(default_factory=dict)
     """Table -> columns of which one is needed -> what stays unknown where no row has any. Exports
     of jobs are told by their columns (`sacct_fields`), as they may be empty on a quiet day."""

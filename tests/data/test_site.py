@@ -119,8 +119,8 @@ def test_what_is_huge_or_deep_is_refused_in_one_short_line(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[cluter.a]\n", r"section \[cluter\] is unknown: did you mean 'cluster'\?"),
-        ("[zzz]\n", r"section \[zzz\] is unknown: there are cluster, attribution"),
+        ("[cluter.a]\n", r"site\.toml: cluter is unknown: did you mean 'cluster'\?"),
+        ("[zzz]\n", r"site\.toml: zzz is unknown: there are cluster, attribution"),
         ("[cluster.a]\ngpu_per_node = 8\n", r"a\.gpu_per_node is unknown: did you mean 'gpus_per"),
         ("[attribution]\nbefore = 3\n", r"attribution\.before is unknown: did you mean 'before"),
         ("[cluster.a]\ngpus_per_node = '8'\n", r"gpus_per_node must be a whole number > 0"),

@@ -123,9 +123,9 @@ def test_files_that_others_can_read_are_told_until_they_cannot(
 
 def test_a_setting_that_is_none_is_refused_and_reads_as_private(tmp_path: Path) -> None:
     for said, match in (
-        ('read = "everybody"', "access.read must be owner, group, all, got 'everybody'"),
-        ("read = 644", "access.read must be owner, group, all, got 644"),
-        ('write = "all"', "access.write must be owner, group, got 'all'"),
+        ('read = "everybody"', "access.read must be one of owner, group, all, got 'everybody'"),
+        ("read = 644", "access.read must be one of owner, group, all, got 644"),
+        ('write = "all"', "access.write must be one of owner, group, got 'all'"),
         ('write = "group"', "access.write must be owner where access.read is owner"),
         ('reed = "all"', "access.reed is unknown: did you mean 'read'"),
     ):

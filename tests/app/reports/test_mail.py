@@ -167,7 +167,7 @@ REFUSED = {
     "a security": (
         "a@example.org",
         {"FAULTLINE_SMTP_SECURITY": "ssl"},
-        "security must be starttls, tls, none",
+        "security must be one of starttls, tls, none",
     ),
 }
 

@@ -15,7 +15,6 @@ from data.errors import SourceError
 from data.ingest.reader import Batch, Options, Source
 from data.ingest.readers.tables import failure_log
 from data.ingest.readers.tables.failure_log import month_of
-from data.ingest.readers.tables.failure_mapping import named, parsed
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 LANL = SHARED / "lanl" / "LA-UR-05-7318-failure-data-1996-2005.csv"
@@ -259,16 +258,26 @@ def test_another_delimiter_and_missing_header_can_be_stated(tmp_path: Path) -> N
     assert rows(read(tmp_path, LINE, columns=columns)) == expected
 
 
+def test_a_record_that_names_no_cluster_is_of_the_one_of_the_mapping(tmp_path: Path) -> None:
+    toml = 'cluster = "hal"\n[columns]\nnode = "host"\nstart = "down"\ncluster = "site"\n'
+    text = "host,down,site\nn1,2025-02-23,eva\nn2,2025-02-23,\n"
+    assert [row["cluster"] for row in rows(read(tmp_path, text, toml=toml))] == ["eva", "hal"]
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
         ("", {}, "failures.csv: has no header"),
         ("\n\n", {}, "failures.csv: has no header"),
-        ("host,up\n", {}, "column 'down' of mapping hal is missing, there are: host, up"),
+        ("host,up\n", {}, "no column 'down' of mapping hal, there are: host, up: correct"),
         ("a,b\n1,2\n", {"toml": None}, r"no shipped mapping \(lanl, pnnl\) fits .*a, b.*--mapping"),
-        ("Date,What Failed\n", {"toml": None}, "'Hardware Identifier' of mapping pnnl is missing"),
+        (
+            "Date,What Failed\n",
+            {"toml": None},
+            "fits its columns: no column 'Hardware Identifier' of mapping pnnl",
+        ),
         ("a,b\n", {"mapping": "lnl"}, r"lnl: no mapping of that name \(lanl, pnnl\) and no TOML"),
-        ("a,b\n", {"mapping": "pnnl"}, "column 'Hardware Identifier' of mapping pnnl is missing"),
+        ("a,b\n", {"mapping": "pnnl"}, "csv: no column 'Hardware Identifier' of mapping pnnl"),
         (csv(LINE), {"timezone": "Mars"}, "time zone 'Mars' is unknown"),
     ],
 )
@@ -283,22 +292,21 @@ def test_what_cannot_be_read_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ("columns = ", "hal.toml: is not valid TOML"),
-        ('[columns]\nnode = "a"', r"\[columns\] lacks start"),
-        ('[columns]\nnod = "a"', r"unknown key 'nod' at \[columns\], known are: cause, cluster"),
-        ('colour = "red"', "unknown key 'colour' at the top level, known are: cluster"),
-        ('[nodes]\nsize = "a"', r"unknown key 'size' at \[nodes\], known are: count"),
-        ('columns = "a"', r"columns must be a section: write \[columns\]"),
-        ("[columns]\nnode = 3", r"node at \[columns\] must be text, found 3"),
-        ("[columns]\nnode = []", r"node at \[columns\] must be text, found \[\]"),
-        ('[columns]\nnode = ["a", "b"]', r"node at \[columns\] takes one text, found a list"),
-        ('cluster = "x"\n[columns]\nnode = "a"\nstart = "b"\ncluster = "c"', "keep one of them"),
+        ("columns = ", r"hal\.toml: is not TOML \(.*\): mend that place"),
+        ('[columns]\nnode = "a"', "columns needs start: state it"),
+        ('[columns]\nnod = "a"', r"columns\.nod is unknown: did you mean 'node'\?"),
+        ('quality = "red"', "quality is unknown: there are cluster, timezone"),
+        ('[nodes]\nsize = "a"', r"nodes\.size is unknown: there are count, first_seen"),
+        ('columns = "a"', r"columns must be a section, got 'a': write \[columns\]"),
+        ("[columns]\nnode = 3", r"columns\.node must be text, got 3"),
+        ("[columns]\nnode = []", r"columns\.node must be text, got \[\]"),
+        ('[columns]\nnode = ["a", "b"]', r"columns\.node must be text, got \['a', 'b'\]"),
         ('time_format = "%Q"\n[columns]\nnode = "a"\nstart = "b"', "'%Q': .*bad directive"),
     ],
 )
 def test_a_mistake_in_a_mapping_is_explained(toml: str, message: str) -> None:
     with pytest.raises(SourceError, match=message):
-        parsed(toml, "hal", "hal.toml")
+        failure_log.LAYOUT.parsed("hal.toml", toml.encode())
 
 
 @pytest.mark.parametrize(
@@ -450,15 +458,15 @@ def test_a_mapping_is_a_small_regular_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     for name in ("/dev/zero", str(tmp_path / "pipe.toml"), str(tmp_path)):
         with pytest.raises(SourceError, match="no TOML file that can be read"):
-            named(name)
+            failure_log.LAYOUT.mapping(name)
     large = tmp_path / "large.toml"
     large.write_text("#" * 1_000_001)
     with pytest.raises(SourceError, match="is larger than 1,000,000 bytes"):
-        named(str(large))
+        failure_log.LAYOUT.mapping(str(large))
 
 
 def test_shipped_mappings_are_recognised_by_their_header() -> None:
     for path in (LANL, PNNL):
-        assert failure_log.sniff(path.read_text(encoding="utf-8")[:4096])
-    assert not failure_log.sniff("JobID|State\n")
-    assert not failure_log.sniff("")
+        assert failure_log.LAYOUT.sniff(path.read_text(encoding="utf-8")[:4096])
+    assert not failure_log.LAYOUT.sniff("JobID|State\n")
+    assert not failure_log.LAYOUT.sniff("")

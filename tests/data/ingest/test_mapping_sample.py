@@ -140,9 +140,9 @@ def test_parquet_is_matched_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("toml", "told"),
     [
-        ("[columns]\nnode = false", "it has no node, which is needed: name its column"),
-        ("cluster = false", "cluster at the top must be text, found False"),
-        ("time_format = 7", "time_format at the top must be text, found 7"),
+        ("[columns]\nnode = false", r"columns\.node must be text, got False: name a column"),
+        ("cluster = false", "cluster must be text, got False: quote it"),
+        ("time_format = 7", "time_format must be text or a list of texts, got 7"),
         ("time_format = '%Q'", "time_format '%Q': 'Q' is a bad directive"),
     ],
 )

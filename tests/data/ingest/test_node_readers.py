@@ -284,7 +284,7 @@ def test_a_mapping_names_the_columns_of_a_list(read: Read, tmp_path: Path) -> No
     _, rows = read("Host;#\na;2\n", "node-inventory", mapping=str(mapping))
     assert told(rows, "cluster", "node", "gpus") == [("hal", "a", 2)]
     mapping.write_text('[columns]\nnodes = "Host"\n')
-    with pytest.raises(SourceError, match="unknown key 'nodes'"):
+    with pytest.raises(SourceError, match=r"columns\.nodes is unknown: did you mean 'node'"):
         read("Host;#\na;2\n", "node-inventory", mapping=str(mapping))
 
 

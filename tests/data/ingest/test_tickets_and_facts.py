@@ -134,10 +134,12 @@ def test_mappings_name_other_columns(read: Any, tmp_path: Path) -> None:
         "node-facts", "Host;Since;Colour\nn1;2024-03-01T21:00;red\n", mapping=str(mapping)
     )
     assert (row["cluster"], row["from_at"], row["key"], row["value"]) == ("hal", NOON, "colour", "red")  # fmt: skip
-    with pytest.raises(SourceError, match="no column 'Colour', there are: Host, Since"):
+    with pytest.raises(
+        SourceError, match="no column 'Colour' of mapping own, there are: Host, Since"
+    ):
         read("node-facts", "Host;Since\nn1;1\n", mapping=str(mapping))
     mapping.write_text('[facts]\ncolour = "Colour"\n')
-    with pytest.raises(SourceError, match="unknown key 'facts' at the top"):
+    with pytest.raises(SourceError, match="facts is unknown: there are cluster, timezone"):
         read("tickets", TICKETS, mapping=str(mapping))
     with pytest.raises(SourceError, match="no column 'key'"):
         read("node-facts", "node,from_at\nn1,1\n")

@@ -17,7 +17,7 @@ from data.ingest.formats.source import opened
 from data.ingest.reader import Batch, Options
 from data.ingest.readers import known_readers
 from data.ingest.readers.training import training_metrics
-from data.ingest.readers.training.training_sql import known_columns
+from data.ingest.readers.training.training_metrics import known_columns
 from data.store import Store
 
 if TYPE_CHECKING:

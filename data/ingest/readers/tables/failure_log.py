@@ -6,27 +6,76 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
 from data.hostlist import MAX_HOSTS
 from data.ingest.formats import time_formats
-from data.ingest.formats.header import header_of
-from data.ingest.formats.tabular import opened_table
 from data.ingest.node_observation import known
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.readers.tables.failure_mapping import Mapping, fitted, named, shipped
-from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
+from data.ingest.readers.tables.mapped_table import (
+    COLUMN,
+    COLUMNS,
+    HOST_NAMES,
+    Column,
+    Layout,
+    Table,
+    tuple_of,
+    words,
+)
+from data.ingest.rows import Gathered, occurrence_keys, typed_frame
+from data.toml import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import duckdb
 
+    from data.ingest.readers.tables.mapped_table import Row
 
-_PROGRESS_RECORDS = 100_000
+
+WHOLE = "cluster"
+"""What failures hit of a log in which none names a node, unless something says it."""
+LAYOUT = Layout(
+    "node_failures",
+    (
+        Column("node", "words", also=HOST_NAMES),
+        Column("hit", several=True),
+        Column(
+            "start",
+            "time",
+            needed=True,
+            also=("started", "startat", "starttime", "down", "failed", "failedat", "begin"),
+            of_table="start_at",
+        ),
+        Column(
+            "end",
+            "time",
+            also=("ended", "endat", "endtime", "up", "repaired", "fixed"),
+            of_table="end_at",
+        ),
+        Column("repair_minutes", "words"),
+        Column("cause", also=("reason", "why", "rootcause"), several=True),
+        Column("subcause", "words"),
+        Column("text", "words", also=("description", "summary", "comment", "details", "message")),
+        Column("cluster"),
+    ),
+    presets=("lanl", "pnnl"),
+    top={"hit": filled, "cluster_prefix": filled, "key": COLUMNS},
+    sections={"nodes": {"count": COLUMN, "first_seen": COLUMNS, "last_seen": COLUMN}},
+    naming=("key", "nodes"),
+    by_name=False,
+    time_format=(time_formats.ISO,),
+)
+"""Columns of `hit` say what a failure hit that names no node, of several each after its own name.
+One of `cause` holds the cause; of several the filled one is the cause and its value the subcause.
+
+At the top, `hit` says what those hit of which no column says it, `cluster_prefix` stands before
+what the column `cluster` holds, and `key` are columns that identify a failure; without them true
+duplicates are kept and counted. [nodes] names columns of how many nodes the cluster has (`count`),
+when each went into service (`first_seen`, the first that holds a date) and left (`last_seen`)."""
 
 
 class _Failure(NamedTuple):
@@ -41,12 +90,6 @@ class _Failure(NamedTuple):
     text: str | None
 
 
-def sniff(head: str) -> bool:
-    """Whether the first line holds the columns of a shipped mapping."""
-    header = header_of(head)
-    return any(set(mapping.columns()) <= header for mapping in shipped())
-
-
 def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
     """The failures as rows of `node_failures`, and all nodes as rows of `nodes`.
 
@@ -58,168 +101,115 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         Where the file has no header or is broken, no mapping fits, the mapping holds a mistake
         or the file lacks one of its columns, or a time zone is unknown.
     """
-    wanted = None if options.mapping is None else named(options.mapping)
-    delimiter = options.delimiter or (wanted.delimiter if wanted else ",")
-    header, records = opened_table(source, delimiter, options.columns, options.limits)
-    log = _Log(fitted(wanted, header, source.name), options)
-    for n_read, record in enumerate(records, 1):
-        log.gathered.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
-        if n_read % _PROGRESS_RECORDS == 0:
-            options.progress(f"{source.name}: {n_read:,} records")
-    return log.batch()
+    log = _Log(Table(source, options, LAYOUT))
+    return log.batch(log.table.gathered(log.made))
 
 
 class _Log:
     """What has been read of one log so far."""
 
-    def __init__(self, mapping: Mapping, options: Options) -> None:
-        self._mapping, self._options = mapping, options
-        self._clock = LocalClock(options, mapping.timezone)
-        self.gathered = Gathered(options, self._clock, self._made)
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        mapping = table.mapping
+        self._key = tuple_of(mapping.top.get("key", ()))
+        self._of_nodes = {
+            name: tuple_of(column) for name, column in mapping.sections.get("nodes", {}).items()
+        }
+        self._hit_name = mapping.top.get("hit", None if "node" in table.columns else WHOLE)
         self._keys: list[str] = []
         self._nodes = NodeList()
         self._dates: dict[tuple[str, str, bool], datetime | None] = {}
         self._n_nameless = self._n_shared = self._n_causes = 0
 
-    def _made(self, values: dict[str, Any] | None, log: Gathered) -> list[_Failure] | str:
-        """The failure of a record, or the reason to skip it."""
-        if values is None:
-            raise RecordError("number of fields differs from the header")
-        if not any(_text(value) for value in values.values()):
-            return "blank"
-        row = self._failure(values)
-        log.saw(row.cluster, row.start_at, row.end_at)
-        self._n_nameless += row.node is None and row.hit is None
-        self._n_shared += row.hit is not None
-        if self._mapping.key:
-            key = "\x1f".join([row.cluster, *(_text(values[c]) or "" for c in self._mapping.key)])
+    def made(self, row: Row, log: Gathered) -> list[_Failure]:
+        """The failure of a record."""
+        failure = self._failure(row)
+        log.saw(row.cluster, failure.start_at, failure.end_at)
+        self._n_nameless += failure.node is None and failure.hit is None
+        self._n_shared += failure.hit is not None
+        if self._key:
+            key = "\x1f".join([row.cluster, *(words(row.raw[name]) or "" for name in self._key)])
             self._keys.append(hashlib.sha256(key.encode()).hexdigest()[:24])
-        if self._mapping.node_count is not None:
-            count = _text(values[self._mapping.node_count])
-            spell = self._spell(values, row.cluster)
-            self._nodes.add(row.cluster, row.node, count=count, spell=spell)
-        return [row]
+        for name in self._of_nodes.get("count", ()):
+            spell = self._spell(row, log)
+            self._nodes.add(row.cluster, failure.node, count=words(row.raw[name]), spell=spell)
+        return [failure]
 
-    def batch(self) -> Batch:
+    def batch(self, log: Gathered) -> Batch:
         """All of the log."""
-        rows, columns = self.gathered.rows, _Failure._fields
-        frame = typed_frame("node_failures", rows, columns, source=self._mapping.name)
-        keys = self._keys if self._mapping.key else _keys(frame)
+        name = self.table.mapping.name
+        frame = typed_frame("node_failures", log.rows, _Failure._fields, source=name)
+        keys = self._keys if self._key else _keys(frame)
         frame["failure_key"] = pd.array(keys, dtype="string")
         nodes, notices = self._nodes.frame()
-        batch = self.gathered.batch("node_failures", frame)
-        batch.notices += self._notices() + notices
-        if len(nodes):
-            batch.tables["nodes"] = nodes
-        return batch
-
-    def _notices(self) -> list[str]:
+        batch = log.batch("node_failures", frame)
         counts = [
             (self._n_nameless, "failures kept that name no node, it stays unknown"),
             (self._n_shared, "failures kept of no single node, each counts once in its cluster"),
             (self._n_causes, "failures with several causes, their cause stays unknown"),
         ]
-        return [f"{text}: {n:,}" for n, text in counts if n]
+        batch.notices += [f"{text}: {n:,}" for n, text in counts if n] + notices
+        if len(nodes):
+            batch.tables["nodes"] = nodes
+        return batch
 
-    def _failure(self, values: dict[str, Any]) -> _Failure:
+    def _failure(self, row: Row) -> _Failure:
         """The row of a record."""
-        mapping = self._mapping
-        cluster = self._cluster(values)
-        start_at = self._instant(values[mapping.start], cluster)
-        if start_at is None:
-            raise RecordError("no start")
-        end_at = self._instant(values[mapping.end], cluster) if mapping.end else None
+        stated = row.values
+        node, start_at, end_at = known(stated["node"]), stated["start"], stated["end"]
         if end_at is not None and end_at < start_at:
             raise RecordError("end before start")
-        cause, subcause = self._cause(values)
-        node = known(_text(values[mapping.node])) if mapping.node else None
+        cause, subcause = self._cause(row)
+        minutes = (end_at - start_at).total_seconds() / 60 if end_at else None
         return _Failure(
-            cluster=cluster,
+            cluster=row.cluster,
             node=node,
-            hit=self._hit(values) if node is None else None,
+            hit=self._hit(row) if node is None else None,
             start_at=start_at,
             end_at=end_at,
-            repair_minutes=self._repair_minutes(values, start_at, end_at),
+            repair_minutes=_minutes(stated["repair_minutes"], minutes),
             cause=cause,
             subcause=subcause,
-            text=_text(values[mapping.text]) if mapping.text else None,
+            text=stated["text"],
         )
 
-    def _cluster(self, values: dict[str, Any]) -> str:
-        mapping = self._mapping
-        if self._options.cluster is not None:
-            return self._options.cluster
-        if mapping.cluster_column is None:
-            return mapping.cluster or self._options.default_cluster
-        name = _text(values[mapping.cluster_column])
-        return self._options.default_cluster if name is None else mapping.cluster_prefix + name
-
-    def _hit(self, values: dict[str, Any]) -> str | None:
+    def _hit(self, row: Row) -> str | None:
         """What a failure hit that names no node; of several columns each after its own name."""
-        columns = self._mapping.hit
-        filled = [(name, text) for name in columns if (text := known(_text(values[name])))]
-        if len(columns) > 1:
-            filled = [(name, f"{name} {text}") for name, text in filled]
-        return ", ".join(text for _, text in filled) or self._mapping.hit_name
+        is_one = len(self.table.columns.get("hit", ())) == 1
+        filled = {name: text for name, text in row.values["hit"].items() if known(text)}
+        named = (text if is_one else f"{name} {text}" for name, text in filled.items())
+        return ", ".join(named) or self._hit_name
 
-    def _cause(self, values: dict[str, Any]) -> tuple[str | None, str | None]:
+    def _cause(self, row: Row) -> tuple[str | None, str | None]:
         """Cause and subcause; of several cause columns the filled one is the cause."""
-        mapping = self._mapping
-        subcause = _text(values[mapping.subcause]) if mapping.subcause else None
-        if len(mapping.cause) <= 1:
-            return (_text(values[mapping.cause[0]]) if mapping.cause else None), subcause
-        filled = [column for column in mapping.cause if _text(values[column])]
+        filled, subcause = row.values["cause"], row.values["subcause"]
+        if len(self.table.columns.get("cause", ())) <= 1:
+            return next(iter(filled.values()), None), subcause
         if len(filled) != 1:
             self._n_causes += len(filled) > 1
             return None, subcause
-        return filled[0], subcause or _text(values[filled[0]])
+        ((cause, text),) = filled.items()
+        return cause, subcause or text
 
-    def _repair_minutes(
-        self, values: dict[str, Any], start_at: datetime, end_at: datetime | None
-    ) -> float | None:
-        """Minutes down as the source states them, else from start to end."""
-        column = self._mapping.repair_minutes
-        stated = _text(values[column]) if column else None
-        if stated is None:
-            return (end_at - start_at).total_seconds() / 60 if end_at else None
-        try:
-            minutes = float(stated)
-        except ValueError:
-            minutes = math.nan
-        if not 0 <= minutes < math.inf:
-            raise RecordError("repair_minutes is no number from 0 on")
-        return minutes
-
-    def _instant(self, value: object, cluster: str) -> datetime | None:
-        """The instant of a value; None where it is empty."""
-        if isinstance(value, pd.Timestamp):  # Parquet's nanoseconds
-            value = value.floor("us").to_pydatetime()
-        if isinstance(value, datetime):
-            return self._clock.utc(value, cluster)
-        if isinstance(value, date):
-            return self._clock.utc(datetime.combine(value, time()), cluster)
-        text = _text(value)
-        if text is None:
-            return None
-        return self._clock.utc(time_formats.read(text, self._mapping.time_format), cluster)
-
-    def _spell(self, values: dict[str, Any], cluster: str) -> Spell:
+    def _spell(self, row: Row, log: Gathered) -> Spell:
         """When the node of a record was in service."""
-        mapping = self._mapping
-        first = (self._day(values[c], cluster, end=False) for c in mapping.first_seen)
-        last = (
-            self._day(values[mapping.last_seen], cluster, end=True) if mapping.last_seen else None
+        first, last = (
+            [self._day(row, name, log, end=end) for name in self._of_nodes.get(place, ())]
+            for place, end in (("first_seen", False), ("last_seen", True))
         )
-        return Spell(next((at for at in first if at is not None), None), last)
+        return Spell(next((at for at in first if at is not None), None), next(iter(last), None))
 
-    def _day(self, value: object, cluster: str, *, end: bool) -> datetime | None:
+    def _day(self, row: Row, column: str, log: Gathered, *, end: bool) -> datetime | None:
         """A date of a node's service; of a month its start or end; None for words."""
-        key = (str(value), cluster, end)
+        value = row.raw[column]
+        key = (str(value), row.cluster, end)
         if key not in self._dates:
             month = month_of(str(value).strip())
             try:
                 at = (
-                    self._clock.utc(month[end], cluster) if month else self._instant(value, cluster)
+                    log.clock.utc(month[end], row.cluster)
+                    if month
+                    else self.table.time(value, row.cluster, log.clock)
                 )
             except RecordError:
                 at = None
@@ -227,22 +217,24 @@ class _Log:
         return self._dates[key]
 
 
+def _minutes(stated: str | None, lasted: float | None) -> float | None:
+    """Minutes down as the source states them, else from start to end."""
+    if stated is None:
+        return lasted
+    try:
+        minutes = float(stated)
+    except ValueError:
+        minutes = math.nan
+    if not 0 <= minutes < math.inf:
+        raise RecordError("repair_minutes is no number from 0 on")
+    return minutes
+
+
 def _keys(frame: pd.DataFrame) -> list[str]:
     """Keys of failures: what one hit that names no node stands in the node's place."""
     shared = frame["hit"].notna()
     marked = frame.assign(node=frame["node"].mask(shared, "\x1d" + frame["hit"]))
     return occurrence_keys(marked, [name for name in _Failure._fields if name != "hit"])
-
-
-def _text(value: object) -> str | None:
-    """A value as text with single spaces; None where there is none."""
-    if value is None:
-        return None
-    if isinstance(value, float):  # a whole number in a column with gaps
-        if math.isnan(value):
-            return None
-        value = int(value) if value.is_integer() else value
-    return " ".join(str(value).split()) or None
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -343,8 +335,9 @@ READER = Reader(
     fills=("node_failures", "nodes"),
     place=5,
     options=("columns", "delimiter", "mapping"),
-    presets=lambda: {mapping.name: {"mapping": mapping.name} for mapping in shipped()},
-    sniff=sniff,
+    presets=LAYOUT.preset_options,
+    layout=LAYOUT,
+    sniff=LAYOUT.sniff,
     read=read,
     lacks={
         "node_failures": {

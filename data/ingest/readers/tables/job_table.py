@@ -17,32 +17,23 @@ Mappings of public traces come with the program. A site's own::
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
-from functools import cache
-from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.ingest.formats import time_formats
-from data.ingest.formats.header import header_of
-from data.ingest.formats.json_records import Found
-from data.ingest.formats.source import is_parquet
-from data.ingest.formats.tabular import opened_table
-from data.ingest.reader import Batch, MappingFile, Options, Reader, RecordError, Source
+from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.schedulers.accounting import accounting_batch
 from data.ingest.readers.schedulers.sacct_fields import FIGURES
-from data.ingest.readers.tables.cells import ColumnMapping, column_mapping, is_blank, text_of
-from data.ingest.readers.tables.node_inventory import GENERAL
+from data.ingest.readers.tables.mapped_table import Column, Layout, Table, is_blank, text_of
+from data.toml import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import duckdb
 
 
-PRESETS = ("acme", "helios", "alibaba-pai")
-"""Public traces whose mapping comes with the program."""
 _TEXTS = {
     "user": "user", "account": "account", "partition": "partition", "qos": "qos",
     "name": "jobname", "node_list": "nodelist", "cluster": "cluster",
@@ -51,16 +42,38 @@ _TIMES = {"submit_at": "submit", "eligible_at": "eligible", "start_at": "start",
 _COUNTS = {"n_nodes": "nnodes", "n_cpus": "ncpus", "elapsed_s": "elapsedraw", "n_gpus": "alloctres"}
 """Our name of a column -> that of sacct."""
 _OF_INSTANCE = ("n_cpus", "n_gpus")
-COLUMNS = ("job_id", "task", "state", "instances", "exit_code", *_TEXTS, *_TIMES, *_COUNTS)
-_OWN = {"job_id", "state", "submit_at"}
-"""Columns by which a file of our own names is known."""
+LAYOUT = Layout(
+    "jobs",
+    (
+        Column("job_id", needed=True, also=("job", "id")),
+        Column("task", meaning="task within the job, where the trace counts them"),
+        Column("state", needed=True, also=("status", "outcome", "result")),
+        Column("instances", meaning="how often the job's CPUs and GPUs are asked for"),
+        Column("exit_code", meaning="exit code of the job, or code:signal as Slurm writes it"),
+        Column("user", also=("username", "owner")),
+        Column("account"),
+        Column("partition"),
+        Column("qos"),
+        Column("name"),
+        Column("node_list"),
+        Column("cluster"),
+        Column("submit_at", also=("submit", "submitted", "submittime", "queued")),
+        Column("eligible_at"),
+        Column("start_at", also=("start", "started", "starttime", "begin")),
+        Column("end_at", also=("end", "ended", "endtime", "finished", "finish")),
+        Column("n_nodes", also=("nodes", "nodenum", "nodecount")),
+        Column("n_cpus", also=("cpus", "cpu", "cpunum")),
+        Column("elapsed_s"),
+        Column("n_gpus", also=("gpus", "gpu", "gpunum", "gpucount")),
+    ),
+    known_by=frozenset({"job_id", "state", "submit_at"}),
+    presets=("acme", "helios", "alibaba-pai"),
+    top={"header": filled, "counts": filled, "note": filled},
+    sections={"states": None},
+)
+"""At the top of a mapping, `header` names the columns of a file without one, `counts = "percent"`
+says that counts are percents of one, and `note` what must be known of the trace."""
 _LARGEST = 2**31
-
-
-def sniff(head: str) -> bool:
-    """Whether the first line holds the columns of a preset, or our own names."""
-    header = header_of(head)
-    return header >= _OWN or _preset_of(header) is not None
 
 
 def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
@@ -75,93 +88,69 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     SourceError
         Where the file has no header, or lacks a column, or the mapping holds a mistake.
     """
-    first = "" if is_parquet(source.path) else source.first_line()[1]
-    mapping = _mapping(options.mapping or _preset_of(header_of(first)))
-    table = _Table(source, options, mapping, first)
-    zone = mapping.general.get("timezone")
-    cluster = options.cluster or mapping.general.get("cluster") or options.default_cluster
-    by_mapping = zone if options.timezone is None and cluster not in options.timezones else None
+    table = Table(source, options, LAYOUT)
+    jobs = _Jobs(table)
+    cluster = options.cluster or table.mapping.top.get("cluster") or options.default_cluster
+    by_mapping = (
+        table.zone if options.timezone is None and cluster not in options.timezones else None
+    )
     stated = replace(options, timezone=by_mapping) if by_mapping else options
     batch = accounting_batch(
-        source, table, table.flat, stated, connection=connection, any_id=True, lacks=_lacking
+        source, table, jobs.flat, stated, connection=connection, any_id=True, lacks=_lacking
     )
     if by_mapping:
         batch.local = frozenset()
-    return replace(batch, notices=[*batch.notices, *table.notices()])
+    return replace(batch, notices=[*batch.notices, *jobs.notices()])
 
 
-@dataclass
-class _Table:
-    """The records of a table, and what each is in the words of sacct."""
+class _Jobs:
+    """What each record of a table is in the words of sacct."""
 
-    source: Source
-    options: Options
-    mapping: ColumnMapping
-    first: str
-    """Line of the file."""
-    told: Counter[str] = field(default_factory=Counter)
+    def __init__(self, table: Table) -> None:
+        self._table, self._top = table, table.mapping.top
+        self._states = table.mapping.sections.get("states", {})
+        self._told: Counter[str] = Counter()
 
-    def __post_init__(self) -> None:
-        general = self.mapping.general
-        self._delimiter = self.options.delimiter or general.get("delimiter", ",")
-        self._header = self.options.columns
-        named = general.get("header")
-        if named and self._header is None and not header_of(named) & header_of(self.first):
-            self._header = tuple(named.split(","))
-        header, _ = self._opened()
-        self._columns = self.mapping.of_file(
-            self.source, header, COLUMNS, needed=("job_id", "state")
-        )
-        self._percent = general.get("counts") == "percent"
-
-    def _opened(self) -> tuple[list[str], Iterator[Any]]:
-        return opened_table(self.source, self._delimiter, self._header, self.options.limits)
-
-    def __iter__(self) -> Iterator[Found]:
-        for record in self._opened()[1]:
-            yield Found(record.line_no, record.raw.rstrip("\r\n"), record.values)
-
-    def flat(self, values: object) -> dict[str, str] | str:
+    def flat(self, values: Any) -> dict[str, str] | str:
         """A record in the words of sacct, else a reason to skip it."""
-        if not isinstance(values, dict):
-            raise RecordError("number of fields differs from the header")
         if is_blank(values):
             return "blank"
-        found = {name: values[column] for name, column in self._columns.items()}
+        found = self._table.raw(values)
         row = {name: text_of(found[ours]) or "" for ours, name in _TEXTS.items() if ours in found}
         row |= {name: self._time(found[ours]) for ours, name in _TIMES.items() if ours in found}
         row |= {_COUNTS[name]: count for name, count in self._counted(found).items()}
         parts = [text_of(found[name]) for name in ("job_id", "task") if name in found]
         row["jobid"] = "/".join(filter(None, parts)) if parts[0] else ""
         row["stateraw"] = text_of(found["state"]) or ""
-        row["state"] = self.mapping.further.get(row["stateraw"], row["stateraw"].upper())
+        row["state"] = self._states.get(row["stateraw"], row["stateraw"].upper())
         if "exit_code" in found:
             code = text_of(found["exit_code"]) or ""
             row["exitcode"] = code if ":" in code or not code else f"{code}:"
-        if of_file := self.mapping.general.get("cluster"):
+        if of_file := self._top.get("cluster"):
             row["cluster"] = row.get("cluster") or of_file
         return row
 
     def _time(self, value: object) -> str:
         """A time as sacct's readers take it, in the format that the mapping states."""
-        text = text_of(value)
-        if not self.mapping.time_format or text is None or isinstance(value, date):
+        formats, text = self._table.mapping.time_format, text_of(value)
+        if not formats or text is None or isinstance(value, date):
             return _time(value)
-        return time_formats.read(text.strip(), self.mapping.time_format).isoformat()
+        return time_formats.read(text, formats).isoformat()
 
     def _counted(self, found: Mapping[str, Any]) -> dict[str, str]:
         """Nodes, CPUs, GPUs and seconds as texts; nothing for what is unknown."""
         numbers = {name: _number(found[name], name) for name in _COUNTS if name in found}
+        is_percent = self._top.get("counts") == "percent"
         instances = _number(found.get("instances"), "instances") if "instances" in found else 1.0
         for name in _OF_INSTANCE:
             number = numbers.get(name)
             if number is not None:
                 of_all = None if instances is None else number * instances
-                numbers[name] = of_all / 100 if self._percent and of_all is not None else of_all
+                numbers[name] = of_all / 100 if is_percent and of_all is not None else of_all
         rows: dict[str, str] = {}
         for name, number in numbers.items():
             if number is None or (name in _OF_INSTANCE and not number.is_integer()):
-                self.told[f"{name} of a share of one, which stays unknown"] += number is not None
+                self._told[f"{name} of a share of one, which stays unknown"] += number is not None
                 rows[name] = ""
             elif name == "n_gpus":
                 rows[name] = f"node=1,gres/gpu={int(number)}" if number else "node=1"
@@ -171,8 +160,8 @@ class _Table:
 
     def notices(self) -> list[str]:
         """What the mapping says of its trace, and what stays unknown."""
-        notices = [f"{text}: {n:,}" for text, n in sorted(self.told.items()) if n]
-        note = self.mapping.general.get("note")
+        notices = [f"{text}: {n:,}" for text, n in sorted(self._told.items()) if n]
+        note = self._top.get("note")
         return [note, *notices] if note else notices
 
 
@@ -217,41 +206,17 @@ def _time(value: object) -> str:
         return text
 
 
-def _mapping(wanted: str | MappingFile | None) -> ColumnMapping:
-    """The mapping of that name, else the one in that TOML file."""
-    if isinstance(wanted, str) and wanted in PRESETS:
-        wanted = str(_shipped(wanted))
-    general = (*GENERAL, "header", "counts", "note")
-    return column_mapping(wanted, COLUMNS, general, "states")
-
-
 def fits_headerless(preset: str, fields: Sequence[str]) -> bool:
     """Whether the fields of a line are those of a preset whose files have no header."""
-    mapping = _mapping(preset)
-    header = mapping.general.get("header", "").split(",")
+    mapping = LAYOUT.shipped[preset]
+    header = mapping.top.get("header", "").split(",")
     if len(fields) != len(header) or len(header) == 1:
         return False
-    of = {ours: fields[header.index(column)] for ours, column in mapping.columns.items()}
+    of = {ours: fields[header.index(names[0])] for ours, names in mapping.columns.items()}
     times = [of[name] for name in _TIMES if of.get(name)]
-    return of["state"] in mapping.further and all(
+    return of["state"] in mapping.sections["states"] and all(
         text.replace(".", "", 1).isdecimal() for text in times
     )
-
-
-def _shipped(name: str) -> Path:
-    return Path(str(resources.files("data.ingest").joinpath("mappings", f"{name}.toml")))
-
-
-@cache
-def _columns_of_presets() -> dict[str, frozenset[str]]:
-    """Columns that each preset needs."""
-    return {name: frozenset(_mapping(name).columns.values()) for name in PRESETS}
-
-
-def _preset_of(header: frozenset[str]) -> str | None:
-    """The preset whose columns a header holds, the one with most of them."""
-    fitting = {name: len(own) for name, own in _columns_of_presets().items() if own <= header}
-    return max(fitting, key=fitting.__getitem__, default=None)
 
 
 READER = Reader(
@@ -268,7 +233,8 @@ READER = Reader(
     fills=("jobs",),
     place=1.6,
     options=("columns", "delimiter", "mapping"),
-    presets=lambda: {name: {"mapping": name} for name in PRESETS},
-    sniff=sniff,
+    presets=LAYOUT.preset_options,
+    layout=LAYOUT,
+    sniff=LAYOUT.sniff,
     read=read,
 )

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from data.errors import SourceError
 from data.ingest import masking
@@ -26,14 +26,7 @@ from data.ingest.formats.source import (
 from data.ingest.formats.tabular import opened_table
 from data.ingest.reader import MappingFile
 from data.ingest.readers import known_readers
-from data.ingest.readers.tables import (
-    cells,
-    failure_log,
-    job_table,
-    node_facts,
-    node_inventory,
-    tickets,
-)
+from data.ingest.readers.tables.mapped_table import Column, text_of
 from data.tables import records
 from data.tables.jobs import STATES
 
@@ -44,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from data.ingest.reader import Options, Rejected, Source
+    from data.ingest.readers.tables.mapped_table import Layout
 
 SAMPLE_BYTES = 1_000_000
 """Read of a CSV file at most."""
@@ -51,74 +45,6 @@ SAMPLE_RECORDS = 1_000
 SHOWN_ROWS = 10
 MOST_STATES = 20
 """Words for states that are asked about at most."""
-
-
-class _Kind(NamedTuple):
-    """What a mapping of a source names."""
-
-    table: str
-    columns: Sequence[str]
-    needed: Sequence[str]
-    facts: Sequence[str] = ()
-    """Columns that stand in the section [facts]."""
-
-
-_KINDS = {
-    tickets.READER.name: _Kind("tickets", tickets.COLUMNS, ("opened_at",)),
-    node_facts.READER.name: _Kind(
-        "node_facts", (*node_facts.PLACES, *node_facts.PAIR), ("node",), node_facts.FACTS
-    ),
-    node_inventory.READER.name: _Kind("node_inventory", node_inventory.COLUMNS, ("node",)),
-    job_table.READER.name: _Kind("jobs", job_table.COLUMNS, ("job_id", "state")),
-    failure_log.READER.name: _Kind(
-        "node_failures",
-        ("node", "hit", "start", "end", "repair_minutes", "cause", "subcause", "text", "cluster"),
-        ("start",),
-    ),
-}
-_OF_TABLE = {"start": "start_at", "end": "end_at"}
-"""Our name in a mapping -> that of the table, where they differ."""
-_MEANING = {
-    "task": "task within the job, where the trace counts them",
-    "instances": "how often the job's CPUs and GPUs are asked for",
-    "exit_code": "exit code of the job, or code:signal as Slurm writes it",
-}
-_ALSO = {
-    "node": ("host", "hostname", "nodename", "server", "machine", "nodes"),
-    "gpus": ("ngpus", "gpucount", "numgpus"),
-    "ticket_id": ("ticket", "id", "number", "key", "issue", "case"),
-    "opened_at": ("opened", "created", "createdat", "open", "reported"),
-    "closed_at": ("closed", "resolved", "resolvedat", "close"),
-    "text": ("description", "summary", "comment", "details", "message"),
-    "component": ("part", "device"),
-    "action": ("resolution", "fix", "repair"),
-    "from_at": ("from", "since", "installed"),
-    "to_at": ("to", "until", "removed"),
-    "start": ("started", "startat", "starttime", "down", "failed", "failedat", "begin"),
-    "end": ("ended", "endat", "endtime", "up", "repaired", "fixed"),
-    "cause": ("reason", "why", "rootcause"),
-    "job_id": ("job", "id"),
-    "state": ("status", "outcome", "result"),
-    "submit_at": ("submit", "submitted", "submittime", "queued"),
-    "start_at": ("start", "started", "starttime", "begin"),
-    "end_at": ("end", "ended", "endtime", "finished", "finish"),
-    "n_gpus": ("gpus", "gpu", "gpunum", "gpucount"),
-    "n_nodes": ("nodes", "nodenum", "nodecount"),
-    "n_cpus": ("cpus", "cpu", "cpunum"),
-    "user": ("username", "owner"),
-    "observed_at": ("observed", "date", "time"),
-    "rack": ("cabinet",),
-}
-"""Other names by which columns go in files."""
-
-
-@dataclass(frozen=True)
-class MappedField:
-    """A column of ours that a mapping can name."""
-
-    name: str
-    meaning: str
-    needed: bool
 
 
 @dataclass(frozen=True)
@@ -147,22 +73,27 @@ class Preview:
     notices: tuple[str, ...]
 
 
+def _layouts() -> dict[str, Layout]:
+    """Source that reads tables through a mapping -> how they look."""
+    return {name: reader.layout for name, reader in known_readers().items() if reader.layout}
+
+
 def mapped_sources() -> frozenset[str]:
     """Sources that read tables through a mapping of columns."""
-    return frozenset(_KINDS)
+    return frozenset(_layouts())
 
 
-def fields(source: str) -> list[MappedField]:
+def fields(source: str) -> list[Column]:
     """What a mapping of a source can name, with meaning and unit from the table's comments."""
-    kind = _KINDS[source]
-    declared = records()[kind.table].columns
-
-    def meaning(name: str) -> str:
-        column = declared.get(_OF_TABLE.get(name, name))
-        return _MEANING.get(name) or (column.comment if column else "a fact")
-
-    names = dict.fromkeys((*kind.needed, *kind.columns, *kind.facts))
-    return [MappedField(name, meaning(name), name in kind.needed) for name in names]
+    layout = _layouts()[source]
+    declared = records()[layout.table].columns
+    needed_first = sorted(layout.columns, key=lambda column: not column.needed)
+    columns = [*needed_first, *map(Column, layout.facts)]
+    held = [declared.get(column.of_table or column.name) for column in columns]
+    return [
+        column._replace(meaning=column.meaning or (own.comment if own else "a fact"))
+        for column, own in zip(columns, held, strict=True)
+    ]
 
 
 def sample(name: str, file: BinaryIO, options: Options) -> Sample:
@@ -226,14 +157,15 @@ def _of_csv(name: str, file: BinaryIO, options: Options) -> Sample:
 def guessed(source: str, header: Sequence[str]) -> dict[str, str]:
     """Our name -> the column that bears it, or another name by which it often goes."""
     plain = {_plain(column): column for column in reversed(header)}
-    names = [field.name for field in fields(source)]
-    found = {name: name for name in names if name in header}
-    for known in ({name: (name,) for name in names}, _ALSO):
-        for name in names:
-            free = [plain[_plain(each)] for each in known.get(name, ()) if _plain(each) in plain]
-            free = [column for column in free if column not in found.values()]
-            if free:
-                found.setdefault(name, free[0])
+    columns = fields(source)
+    found = {column.name: column.name for column in columns if column.name in header}
+    for bears_our_name in (True, False):
+        for column in columns:
+            names = map(_plain, (column.name,) if bears_our_name else column.also)
+            there = (plain[name] for name in names if name in plain)
+            free = next((name for name in there if name not in found.values()), None)
+            if free is not None:
+                found.setdefault(column.name, free)
     return found
 
 
@@ -244,7 +176,7 @@ def _plain(name: str) -> str:
 
 def takes_states(source: str) -> bool:
     """Whether a mapping of the source translates words for states."""
-    return source == job_table.READER.name
+    return "states" in _layouts()[source].sections
 
 
 def foreign_states(taken: Sample, column: str, options: Options) -> list[str]:
@@ -257,7 +189,7 @@ def foreign_states(taken: Sample, column: str, options: Options) -> list[str]:
     """
     with _as_file(taken, options) as source:
         _, found = opened_table(source, options.delimiter or ",", options.columns, options.limits)
-        words = Counter(cells.text_of(each.values[column]) for each in found if each.values)
+        words = Counter(text_of(each.values[column]) for each in found if each.values)
     foreign = [word for word, _ in words.most_common() if word and word.upper() not in STATES]
     return foreign[:MOST_STATES]
 
@@ -278,16 +210,16 @@ def written(
     source: str, chosen: Chosen, header: Sequence[str] = (), delimiter: str | None = None
 ) -> str:
     """The mapping as TOML; a column of our name that was not chosen is said to be none."""
-    kind = _KINDS[source]
+    layout = _layouts()[source]
     top = {"time_format": chosen.time_format, "delimiter": delimiter}
     lines = [f"{name} = {_quoted(text)}" for name, text in top.items() if text]
-    read_by_name = () if source == failure_log.READER.name else (*kind.columns, *kind.facts)
+    read_by_name = [field.name for field in fields(source)] if layout.by_name else []
     unmeant = [name for name in read_by_name if name in header and name not in chosen.columns]
     said = {name: _quoted(column) for name, column in chosen.columns.items()}
     said |= dict.fromkeys(unmeant, "false")
     sections = {
-        "columns": {name: text for name, text in said.items() if name not in kind.facts},
-        "facts": {name: text for name, text in said.items() if name in kind.facts},
+        "columns": {name: text for name, text in said.items() if name not in layout.facts},
+        "facts": {name: text for name, text in said.items() if name in layout.facts},
         "states": {_quoted(word): _quoted(state) for word, state in chosen.states.items()},
     }
     for section, held in sections.items():
@@ -335,7 +267,7 @@ def preview(source: str, taken: Sample, toml: str, options: Options) -> Preview:
         batch.rejected.extend(source_file.too_long)
         batch.notices += reader.lacking(batch)
         masking.mask(batch, connection)
-        rows = batch.tables[_KINDS[source].table]
+        rows = batch.tables[_layouts()[source].table]
         if isinstance(rows, duckdb.DuckDBPyRelation):
             rows = rows.limit(SHOWN_ROWS).df()
         elif isinstance(rows, pa.Table):

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from data.hostlist import expand
 from data.ingest.formats.header import header_of
-from data.ingest.formats.tabular import opened_table
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.readers.tables.cells import cluster_of, column_mapping, is_blank, text_of
-from data.ingest.readers.tables.node_inventory import GENERAL
-from data.ingest.rows import Gathered, LocalClock, typed_frame
+from data.ingest.readers.tables.mapped_table import HOST_NAMES, Column, Layout, Table
+from data.ingest.rows import Gathered, typed_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     import duckdb
 
-    from data.ingest.readers.tables.cells import ColumnMapping
+    from data.ingest.readers.tables.mapped_table import Row
 
 
-FACTS = (
-    "serial", "driver", "firmware", "vbios", "batch", "gpu_model", "rack", "temperature_class",
-)  # fmt: skip
-"""Columns that are facts without a mapping that says so."""
-PLACES = ("node", "gpu", "cluster", "from_at", "to_at")
-PAIR = ("key", "value")
+LAYOUT = Layout(
+    "node_facts",
+    (
+        Column("node", "nodes", needed=True, also=HOST_NAMES),
+        Column("gpu"),
+        Column("cluster"),
+        Column("from_at", "time", also=("from", "since", "installed")),
+        Column("to_at", "time", also=("to", "until", "removed")),
+        Column("key"),
+        Column("value"),
+    ),
+    facts=(
+        *("serial", "driver", "firmware", "vbios", "batch", "gpu_model", "rack"),
+        "temperature_class",
+    ),
+    pair=("key", "value"),
+    sections={"facts": None},
+    naming=("facts",),
+)
 
 
 class _Fact(NamedTuple):
@@ -44,7 +53,7 @@ def sniff(head: str) -> bool:
     header = header_of(head)
     if not {"node", "from_at"} <= header:
         return False
-    return header.issuperset(PAIR) or bool(header & {*FACTS})
+    return header.issuperset(LAYOUT.pair) or bool(header & {*LAYOUT.facts})
 
 
 def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
@@ -58,74 +67,36 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         Where the file has no header, no column of nodes or none of facts, or the mapping holds a
         mistake.
     """
-    mapping = column_mapping(options.mapping, (*PLACES, *PAIR), GENERAL, "facts")
-    delimiter = options.delimiter or mapping.general.get("delimiter", ",")
-    header, records = opened_table(source, delimiter, options.columns, options.limits)
-    facts = {name: name for name in FACTS if name in header and name not in mapping.absent}
-    facts |= mapping.further
-    places = mapping.of_file(
-        source,
-        header,
-        (*PLACES, *PAIR),
-        needed=("node",) if facts else ("node", *PAIR),
-        beside=mapping.further.values(),
-    )
-    clock = LocalClock(options, mapping.general.get("timezone"))
-    made = _made_by(places, facts, mapping)
-    log = Gathered(options, clock, made)
-    for record in records:
-        log.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
+    table = Table(source, options, LAYOUT)
+    log = table.gathered(_made)
     batch = log.batch("node_facts", typed_frame("node_facts", log.rows, _Fact._fields))
-    batch.notices += _notices(header, {*places.values(), *facts.values()}, log)
+    taken = {*table.facts.values(), *(name for names in table.columns.values() for name in names)}
+    if left := [name for name in table.header if name and name not in taken]:
+        told = "columns that are no known fact, left out (name them by --mapping)"
+        batch.notices.append(f"{told}: {', '.join(left)[:200]}")
+    if n_undated := sum(row.from_at is None for row in log.rows):
+        told = "facts that do not say since when, so that they weigh in nothing (pass --at)"
+        batch.notices.append(f"{told}: {n_undated:,}")
     return batch
 
 
-def _notices(header: list[str], taken: set[str], log: Gathered) -> list[str]:
-    """What was left out, and what stays unknown."""
-    notices = []
-    if left := [name for name in header if name and name not in taken]:
-        told = ", ".join(left)[:200]
-        notices.append(f"columns that are no known fact, left out (name them by --mapping): {told}")
-    if n_undated := sum(row.from_at is None for row in log.rows):
-        told = "facts that do not say since when, so that they weigh in nothing (pass --at)"
-        notices.append(f"{told}: {n_undated:,}")
-    return notices
-
-
-def _made_by(
-    places: Mapping[str, str], facts: Mapping[str, str], mapping: ColumnMapping
-) -> Callable[[dict[str, Any] | None, Gathered], list[_Fact] | str]:
-    """What makes the rows of a record."""
-
-    def made(values: dict[str, Any] | None, log: Gathered) -> list[_Fact] | str:
-        if values is None:
-            raise RecordError("number of fields differs from the header")
-        if is_blank(values):
-            return "blank"
-        found = dict.fromkeys((*PLACES, *PAIR)) | {n: values[c] for n, c in places.items()}
-        nodes = expand(text_of(found["node"]) or "")
-        if not nodes:
-            raise RecordError("no node")
-        cluster = cluster_of(found["cluster"], log.options, mapping.general.get("cluster"))
-        from_at = mapping.time(found["from_at"], cluster, log.clock) or log.options.at
-        to_at = mapping.time(found["to_at"], cluster, log.clock)
-        if from_at is not None and to_at is not None and to_at < from_at:
-            raise RecordError("ends before it begins")
-        stated = {key: text_of(values[column]) for key, column in facts.items()}
-        if (key := text_of(found["key"])) is not None:
-            stated[key] = text_of(found["value"])
-        held = {key: value for key, value in stated.items() if value is not None}
-        if not held:
-            return "no fact"
-        log.saw(cluster, from_at, to_at)
-        gpu = text_of(found["gpu"])
-        return [
-            _Fact(cluster, node, gpu, key, from_at, to_at, value)
-            for node in nodes
-            for key, value in held.items()
-        ]
-
-    return made
+def _made(row: Row, log: Gathered) -> list[_Fact] | str:
+    """The rows of a record."""
+    from_at, to_at = row.values["from_at"] or log.options.at, row.values["to_at"]
+    if from_at is not None and to_at is not None and to_at < from_at:
+        raise RecordError("ends before it begins")
+    stated = dict(row.facts)
+    if (key := row.values["key"]) is not None and (value := row.values["value"]) is not None:
+        stated[key] = value
+    if not stated:
+        return "no fact"
+    log.saw(row.cluster, from_at, to_at)
+    gpu = row.values["gpu"]
+    return [
+        _Fact(row.cluster, node, gpu, key, from_at, to_at, value)
+        for node in row.values["node"]
+        for key, value in stated.items()
+    ]
 
 
 READER = Reader(
@@ -145,6 +116,7 @@ READER = Reader(
     place=5.2,
     options=("columns", "delimiter", "at", "mapping"),
     cluster_by_host=True,
+    layout=LAYOUT,
     sniff=sniff,
     read=read,
 )

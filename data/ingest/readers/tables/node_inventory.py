@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from data.hostlist import expand
-from data.ingest.formats.header import header_of
-from data.ingest.formats.tabular import opened_table
 from data.ingest.node_observation import WITHOUT_STATE, Observation, Observations, state_words
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.readers.tables.cells import cluster_of, column_mapping, count_of, is_blank, text_of
+from data.ingest.reader import Batch, Options, Reader, Source
+from data.ingest.readers.tables.mapped_table import HOST_NAMES, Column, Layout, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import duckdb
 
-    from data.ingest.readers.tables.cells import ColumnMapping
+    from data.ingest.readers.tables.mapped_table import Row
 
 
-COLUMNS = (
-    "node", "gpus", "cluster", "observed_at", "gpu_model", "state", "reason", "partitions",
-    "features", "rack", "topology", "cpus", "memory_mb", "os", "driver", "boot_at",
-)  # fmt: skip
-_TEXTS = ("gpu_model", "reason", "partitions", "features", "rack", "topology", "os", "driver")
-GENERAL = ("cluster", "timezone", "delimiter")
-"""What a mapping may say of a whole file."""
-
-
-def sniff(head: str) -> bool:
-    """Whether the first line names the columns node and gpus."""
-    header = header_of(head)
-    return {"node", "gpus"} <= header
+LAYOUT = Layout(
+    "node_inventory",
+    (
+        Column("node", "nodes", needed=True, also=HOST_NAMES),
+        Column("gpus", "count", also=("ngpus", "gpucount", "numgpus")),
+        Column("cluster"),
+        Column("observed_at", "time", also=("observed", "date", "time")),
+        Column("gpu_model"),
+        Column("state", also=("status", "outcome", "result")),
+        Column("reason"),
+        Column("partitions"),
+        Column("features"),
+        Column("rack", also=("cabinet",)),
+        Column("topology"),
+        Column("cpus", "count"),
+        Column("memory_mb", "count"),
+        Column("os"),
+        Column("driver"),
+        Column("boot_at", "time"),
+    ),
+    known_by=frozenset({"node", "gpus"}),
+)
 
 
 def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
@@ -42,50 +46,20 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     SourceError
         Where the file has no header or no column of nodes, or the mapping holds a mistake.
     """
-    mapping = column_mapping(options.mapping, COLUMNS, GENERAL)
-    general = mapping.general
-    delimiter = options.delimiter or general.get("delimiter", ",")
-    header, records = opened_table(source, delimiter, options.columns, options.limits)
-    columns = mapping.of_file(source, header, COLUMNS, needed=("node",))
-    log = Observations(
-        source, options, READER.name, _made_by(columns, mapping), general.get("timezone")
-    )
-    for record in records:
-        log.gathered.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
+    table = Table(source, options, LAYOUT)
+    log = Observations(source, options, READER.name, table.making(_made), table.zone)
+    table.read_into(log.gathered)
     return log.batch()
 
 
-def _made_by(
-    columns: Mapping[str, str], mapping: ColumnMapping
-) -> Callable[[dict[str, Any] | None, Observations], Sequence[Observation] | str]:
-    """What makes the nodes of a record."""
-
-    def made(values: dict[str, Any] | None, log: Observations) -> Sequence[Observation] | str:
-        if values is None:
-            raise RecordError("number of fields differs from the header")
-        found = dict.fromkeys(COLUMNS) | {ours: values[column] for ours, column in columns.items()}
-        if is_blank(values):
-            return "blank"
-        nodes = expand(str(found["node"] or ""))
-        if not nodes:
-            raise RecordError("no node")
-        cluster = cluster_of(found["cluster"], log.options, mapping.general.get("cluster"))
-        observed_at = mapping.time(found["observed_at"], cluster, log.clock)
-        row = Observation(
-            cluster=cluster,
-            node="",
-            observed_at=log.observed_at if observed_at is None else observed_at,
-            gpus=count_of(found["gpus"], "gpus"),
-            state=state_words([text_of(found["state"]) or ""]),
-            cpus=count_of(found["cpus"], "cpus"),
-            memory_mb=count_of(found["memory_mb"], "memory_mb"),
-            boot_at=mapping.time(found["boot_at"], cluster, log.clock),
-        )
-        texts: dict[str, Any] = {name: text_of(found[name]) for name in _TEXTS}
-        row = row._replace(**texts)
-        return [row._replace(node=node) for node in nodes]
-
-    return made
+def _made(row: Row, log: Observations) -> list[Observation]:
+    """The nodes of a record."""
+    stated = {
+        "cluster": row.cluster,
+        "observed_at": row.values["observed_at"] or log.observed_at,
+        "state": state_words([row.values["state"] or ""]),
+    }
+    return [Observation(**row.values | stated | {"node": node}) for node in row.values["node"]]
 
 
 READER = Reader(
@@ -103,7 +77,8 @@ READER = Reader(
     place=5,
     options=("columns", "delimiter", "at", "mapping"),
     cluster_by_host=True,
-    sniff=sniff,
+    layout=LAYOUT,
+    sniff=LAYOUT.sniff,
     read=read,
     lacks=WITHOUT_STATE,
 )

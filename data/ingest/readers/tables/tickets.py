@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
-from data.hostlist import expand
-from data.ingest.formats.header import header_of
-from data.ingest.formats.tabular import opened_table
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.readers.tables.cells import cluster_of, column_mapping, is_blank, text_of
-from data.ingest.readers.tables.node_inventory import GENERAL
-from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
+from data.ingest.readers.tables.mapped_table import HOST_NAMES, Column, Layout, Table
+from data.ingest.rows import Gathered, occurrence_keys, typed_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     import duckdb
 
-    from data.ingest.readers.tables.cells import ColumnMapping
+    from data.ingest.readers.tables.mapped_table import Row
 
 
-_TEXTS = ("component", "action", "vendor", "serial", "text")
-COLUMNS = ("ticket_id", "node", "cluster", "opened_at", "closed_at", *_TEXTS)
+LAYOUT = Layout(
+    "tickets",
+    (
+        Column("ticket_id", also=("ticket", "id", "number", "key", "issue", "case")),
+        Column("node", "nodes", also=HOST_NAMES),
+        Column("cluster"),
+        Column(
+            "opened_at",
+            "time",
+            needed=True,
+            also=("opened", "created", "createdat", "open", "reported"),
+        ),
+        Column("closed_at", "time", also=("closed", "resolved", "resolvedat", "close")),
+        Column("component", also=("part", "device")),
+        Column("action", also=("resolution", "fix", "repair")),
+        Column("vendor"),
+        Column("serial"),
+        Column("text", also=("description", "summary", "comment", "details", "message")),
+    ),
+    known_by=frozenset({"ticket_id", "opened_at"}),
+)
 
 
 class _Ticket(NamedTuple):
@@ -44,12 +58,6 @@ _LASTING = ("cluster", "node", "opened_at", "component")
 """What tells tickets without numbers apart: it stays when a ticket is closed."""
 
 
-def sniff(head: str) -> bool:
-    """Whether the first line names the columns ticket_id and opened_at."""
-    header = header_of(head)
-    return {"ticket_id", "opened_at"} <= header
-
-
 def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
     """Rows of `tickets`; a ticket of several nodes has one for each, its number with the node.
 
@@ -58,14 +66,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     SourceError
         Where the file has no header or no column of openings, or the mapping holds a mistake.
     """
-    mapping = column_mapping(options.mapping, COLUMNS, GENERAL)
-    delimiter = options.delimiter or mapping.general.get("delimiter", ",")
-    header, records = opened_table(source, delimiter, options.columns, options.limits)
-    columns = mapping.of_file(source, header, COLUMNS, needed=("opened_at",))
-    clock = LocalClock(options, mapping.general.get("timezone"))
-    log = Gathered(options, clock, _made_by(columns, mapping))
-    for record in records:
-        log.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
+    log = Table(source, options, LAYOUT).gathered(_made)
     frame = typed_frame("tickets", log.rows, _Ticket._fields)
     unnumbered = frame["ticket_id"].isna()
     if unnumbered.any():
@@ -80,34 +81,16 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     return batch
 
 
-def _made_by(
-    columns: Mapping[str, str], mapping: ColumnMapping
-) -> Callable[[dict[str, Any] | None, Gathered], list[_Ticket] | str]:
-    """What makes the rows of a record."""
-
-    def made(values: dict[str, Any] | None, log: Gathered) -> list[_Ticket] | str:
-        if values is None:
-            raise RecordError("number of fields differs from the header")
-        if is_blank(values):
-            return "blank"
-        found = dict.fromkeys(COLUMNS) | {ours: values[column] for ours, column in columns.items()}
-        cluster = cluster_of(found["cluster"], log.options, mapping.general.get("cluster"))
-        opened_at = mapping.time(found["opened_at"], cluster, log.clock)
-        closed_at = mapping.time(found["closed_at"], cluster, log.clock)
-        if opened_at is None:
-            raise RecordError("no opened_at")
-        if closed_at is not None and closed_at < opened_at:
-            raise RecordError("closed before it was opened")
-        number = text_of(found["ticket_id"])
-        nodes = expand(text_of(found["node"]) or "")
-        log.saw(cluster, opened_at, closed_at)
-        texts = {name: text_of(found[name]) for name in _TEXTS}
-        ticket = _Ticket(cluster, number, None, opened_at, closed_at, **texts)
-        if len(nodes) < 2 or number is None:
-            return [ticket._replace(node=node) for node in nodes] or [ticket]
-        return [ticket._replace(node=node, ticket_id=f"{number}/{node}") for node in nodes]
-
-    return made
+def _made(row: Row, log: Gathered) -> list[_Ticket]:
+    """The rows of a record."""
+    ticket = _Ticket(**row.values | {"cluster": row.cluster, "node": None})
+    if ticket.closed_at is not None and ticket.closed_at < ticket.opened_at:
+        raise RecordError("closed before it was opened")
+    nodes = row.values["node"] or []
+    log.saw(row.cluster, ticket.opened_at, ticket.closed_at)
+    if len(nodes) < 2 or ticket.ticket_id is None:
+        return [ticket._replace(node=node) for node in nodes] or [ticket]
+    return [ticket._replace(node=node, ticket_id=f"{ticket.ticket_id}/{node}") for node in nodes]
 
 
 READER = Reader(
@@ -126,7 +109,8 @@ READER = Reader(
     place=5.1,
     options=("columns", "delimiter", "mapping"),
     cluster_by_host=True,
-    sniff=sniff,
+    layout=LAYOUT,
+    sniff=LAYOUT.sniff,
     read=read,
     lacks={
         "tickets": {
