@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pandas as pd
@@ -20,8 +20,7 @@ from data.tables import records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from data.ingest.reader import Options
-
+PROGRESS_RECORDS = 200_000
 _UTC_NAMES = frozenset({"UTC", "GMT", "Z"})
 
 
@@ -118,8 +117,9 @@ class Gathered:
 
     options: Options
     clock: LocalClock
-    make: Callable[[Any, Gathered], Iterable[Any] | str]
-    """Of a record its rows, or a reason to skip it; RecordError where it cannot be read."""
+    make: Callable[[Any, Any], Iterable[Any] | str]
+    """Of a record, and of this, its rows or a reason to skip it; RecordError where it cannot be
+    read."""
     rows: list[Any] = field(default_factory=list)
     rejected: Rejections = field(default_factory=Rejections)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -128,10 +128,23 @@ class Gathered:
     clusters: set[str] = field(default_factory=set)
     first_at: datetime | None = None
     last_at: datetime | None = None
+    told: Counter[str] = field(default_factory=Counter)
+    """What users must know of single records, and how often."""
+    notices: list[str] = field(default_factory=list)
+    """What they must know of the input."""
+
+    def take_all(self, name: str, records: Iterable[tuple[int, str, Any]]) -> None:
+        """Puts all records of a file into their places: line, text and content of each."""
+        for n_taken, (line_no, raw, record) in enumerate(records, 1):
+            self.take(line_no, raw, record)
+            if n_taken % PROGRESS_RECORDS == 0:
+                self.options.progress(f"{name}: {n_taken:,} records")
 
     def take(self, line_no: int, raw: str, record: Any) -> None:
-        """Puts one record into its place."""
+        """Puts one record into its place; a RecordError stands for one that cannot be read."""
         try:
+            if isinstance(record, RecordError):
+                raise record
             made = self.make(record, self)
         except (RecordError, HostListError) as error:
             self.rejected.reject(line_no, str(error), raw)
@@ -163,7 +176,11 @@ class Gathered:
             last_at=self.last_at,
             clusters=tuple(sorted(self.clusters)),
             local=frozenset(self.clock.local),
-            notices=self.clock.notices(),
+            notices=[
+                *self.clock.notices(),
+                *(f"{text}: {n:,}" for text, n in self.told.items()),
+                *self.notices,
+            ],
         )
 
 
@@ -178,28 +195,6 @@ def typed_frame(
     for name, text in texts.items():
         values = [text] * len(frame) if isinstance(text, str) else list(text)
         frame[name] = pd.array(values, dtype="string")
-    return frame
-
-
-class HealthRow(NamedTuple):
-    """One observation; the columns of `health_events` that a reader fills."""
-
-    cluster: str
-    node: str
-    observed_at: datetime | None
-    check_name: str
-    message: str | None
-    gpu: str | None = None
-    severity: str | None = None
-    xid: int | None = None
-    sxid: int | None = None
-    job_id: str | None = None
-
-
-def health_frame(rows: Sequence[HealthRow], source: str, key: Sequence[str]) -> pd.DataFrame:
-    """Rows of `health_events` with `source` and, over the columns `key`, `event_id`."""
-    frame = typed_frame("health_events", rows, HealthRow._fields, source=source)
-    frame["event_id"] = pd.array(occurrence_keys(frame, key), dtype="string")
     return frame
 
 

@@ -30,7 +30,7 @@ EVENT: dict[str, Any] = {
 
 def read(path: Path, **options: Any) -> Batch:
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC))
-    return nvsentinel.read(source, Options(**options), duckdb.cursor())
+    return nvsentinel.READER.read(source, Options(**options), duckdb.cursor())
 
 
 def read_records(folder: Path, *records: object, **options: Any) -> Batch:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from data.ingest.health import HealthRow, health_frame
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.kubernetes import kubernetes as k8s
 from data.ingest.readers.kubernetes.k8s_nodes import Condition
 from data.ingest.readers.logs.kernel_line import fault_of, split_line
-from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame, typed_frame
+from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
     from datetime import datetime

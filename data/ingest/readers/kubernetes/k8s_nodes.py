@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest.formats.json_records import JsonRecords
+from data.ingest.health import HealthRow
 from data.ingest.node_observation import WITHOUT_STATE, Observation, Observations
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.kubernetes import kubernetes as k8s
-from data.ingest.rows import HealthRow, typed_frame
+from data.ingest.rows import typed_frame
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.ingest.formats.source import opened, without_long_lines
+from data.ingest.health import HealthRow
 from data.ingest.reader import RecordError, Rejected
 from data.ingest.readers.logs.kernel_line import switch_error
 from data.ingest.readers.logs.kernel_log import KernelLog, of_the_driver
 from data.ingest.readers.logs.kernel_process import process_of
-from data.ingest.rows import HealthRow
 
 if TYPE_CHECKING:
     from datetime import datetime

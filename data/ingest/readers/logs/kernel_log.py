@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import EmptySourceError, SourceError
+from data.ingest.health import HealthRow, health_frame
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.logs.kernel_kinds import MARKERS, names_its_host, report_of
 from data.ingest.readers.logs.kernel_line import (
@@ -24,7 +25,7 @@ from data.ingest.readers.logs.kernel_line import (
     switch_error,
 )
 from data.ingest.readers.logs.kernel_times import KernelTimes
-from data.ingest.rows import Gathered, HealthRow, health_frame
+from data.ingest.rows import Gathered
 
 if TYPE_CHECKING:
     from datetime import datetime
