@@ -14,10 +14,11 @@ from data.ingest.readers.kubernetes import kubernetes as k8s
 from data.ingest.rows import typed_frame
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     import duckdb
-
+    import pandas as pd
 
 _OF_KUBELET = frozenset(("MemoryPressure", "DiskPressure", "PIDPressure"))
 """Conditions that its jobs bring about; others are of what watches the node."""
@@ -47,6 +48,11 @@ class Condition(NamedTuple):
     since_at: datetime
     holds: bool
     reason: str | None
+
+
+def conditions_frame(conditions: Sequence[Condition]) -> pd.DataFrame:
+    """Rows of `node_conditions`."""
+    return typed_frame("node_conditions", conditions, Condition._fields)
 
 
 def sniff(head: str) -> bool:
@@ -79,21 +85,16 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
 
     log = Observations(source, options, READER.name, made)
     log.stated_at = _latest_heartbeat(source, options)
-    notices = k8s.gather(source, options, log.gathered, "Node")
+    log.gathered.take_all(source.name, k8s.objects(source, log.gathered, "Node"))
+    if n_undated := sum(condition.reason == _SINCE_UNKNOWN for condition in conditions):
+        told = "nodes cordoned before the export, since when is not said"
+        log.gathered.notices.append(f"{told}: counted from the export on: {n_undated:,}")
     batch = log.batch()
-    batch.tables["node_conditions"] = typed_frame(
-        "node_conditions", list(dict.fromkeys(conditions)), Condition._fields
-    )
+    batch.tables["node_conditions"] = conditions_frame(list(dict.fromkeys(conditions)))
     batch.tables["health_events"] = typed_frame(
         "health_events", health, HealthRow._fields,
         source="health_check", event_id=list(map(_event_id, health)),
     )  # fmt: skip
-    if n_undated := sum(one.reason == _SINCE_UNKNOWN for one in conditions):
-        told = (
-            "nodes cordoned before the export, since when is not said: counted from the export on"
-        )
-        notices.append(f"{told}: {n_undated:,}")
-    batch.notices += notices
     return batch
 
 

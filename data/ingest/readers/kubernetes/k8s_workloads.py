@@ -95,11 +95,9 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         Where the file is no JSON, or an error that Kubernetes answered.
     """
     log = Gathered(options, LocalClock(options), _made)
-    notices = k8s.gather(source, options, log, *_GROUPS)
+    log.take_all(source.name, k8s.objects(source, log, *_GROUPS))
     rows = list(dict.fromkeys(log.rows))  # an object shown again, as a watch does, is one
-    batch = log.batch("queue_changes", typed_frame("queue_changes", rows, _Row._fields))
-    batch.notices += notices
-    return batch
+    return log.batch("queue_changes", typed_frame("queue_changes", rows, _Row._fields))
 
 
 def _made(record: dict[str, Any], log: Gathered) -> list[_Row] | str:
@@ -116,7 +114,7 @@ def _made(record: dict[str, Any], log: Gathered) -> list[_Row] | str:
     if name is None:
         return _OTHER_NAME
     changes = list(_CHANGES[kind](record, created_at))
-    cluster = log.options.cluster or log.options.default_cluster
+    cluster = log.options.cluster_of()
     times = [one.at for one in changes if one.at]
     row = _Row(
         cluster=cluster, job_id=f"{namespace}/{name}",
