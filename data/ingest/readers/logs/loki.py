@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from data.ingest.formats.json_records import JsonRecords
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.readers.logs.stored_lines import StoredLine, StoredLines, labels_of, stored_line
+from data.ingest.formats.header import first_line
+from data.ingest.formats.json_text import is_json
+from data.ingest.reader import Reader, RecordError
+from data.ingest.readers.logs.stored_lines import (
+    OPTIONS,
+    StoredLine,
+    labels_of,
+    lines_of,
+    stored_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import duckdb
 
     from data.limits import Limits
 
 
 def sniff(head: str) -> bool:
     """Whether JSON holds streams of Loki, or lines with their labels."""
-    if head.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
+    if not is_json(head):
         return False
-    line = next((line for line in head.splitlines() if line.strip()), "")
+    line = first_line(head)
     streams = '"values"' in head and '"stream"' in head
     return streams or all(f'"{name}"' in line for name in ("labels", "line", "timestamp"))
-
-
-def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
-    """Faults of the kernel as rows of `health_events`, lines of jobs as rows of `job_logs`."""
-    records = JsonRecords(source, ("data", "result", "streams"), options.limits)
-    return StoredLines(source, options, connection, _lines).read(records)
 
 
 def _lines(record: dict[str, Any], limits: Limits) -> Iterator[StoredLine | RecordError | str]:
@@ -68,9 +67,9 @@ READER = Reader(
     ),
     fills=("health_events", "job_logs"),
     place=6.1,
-    options=("node", "boot_at", "year", "pattern", "first_lines", "last_lines"),
+    options=OPTIONS,
     any_length=True,
     cluster_by_host=True,
     sniff=sniff,
-    read=read,
+    read=lines_of(("data", "result", "streams"), _lines),
 )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from data.errors import SourceError
+from data.ingest.formats.json_records import JsonRecords
 from data.ingest.formats.json_text import json_value
 from data.ingest.reader import RecordError
 from data.ingest.readers.logs.job_log import (
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from data.ingest.formats.json_records import Found, JsonRecords
+    from data.ingest.formats.json_records import Found
     from data.ingest.reader import Batch, Options, Source
     from data.limits import Limits
 
@@ -61,6 +62,8 @@ _RFC3339 = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s?(Z|UTC|[+-]\d\d:?\d\d)?"
 )
 _NUMBER = re.compile(r"\d{10,19}")
+OPTIONS = ("node", "boot_at", "year", "pattern", "first_lines", "last_lines")
+"""Options that say something to a reader of a log store."""
 _PORT = re.compile(r":\d{1,5}$")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _S, _MS, _US = 10**9, 10**6, 10**3
@@ -153,12 +156,27 @@ def stored_line(text: str, labels: Mapping[str, str], at: str | None, limits: Li
     return StoredLine(text, labels, None if at is None else nanoseconds(at))
 
 
-@dataclass
-class StoredLines:
-    """What has been read of one file so far.
+def lines_of(
+    keys: tuple[str, ...],
+    unwrap: Callable[[dict[str, Any], Limits], Iterator[StoredLine | RecordError | str]],
+) -> Callable[[Source, Options, duckdb.DuckDBPyConnection], Batch]:
+    """What reads a file of a log store: faults of the kernel as rows of `health_events`, lines of
+    jobs as rows of `job_logs`.
 
-    `unwrap` gives the lines of a record, and RecordError in place of one that cannot be read.
+    `keys` are those of JsonRecords. `unwrap` gives the lines of a record, and RecordError in place
+    of one that cannot be read.
     """
+
+    def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
+        records = JsonRecords(source, keys, options.limits)
+        return _StoredLines(source, options, connection, unwrap).read(records)
+
+    return read
+
+
+@dataclass
+class _StoredLines:
+    """What has been read of one file so far."""
 
     source: Source
     options: Options
@@ -186,7 +204,7 @@ class StoredLines:
                 self._take(found, line, may=may)
             self._pack()
             self.options.progress(f"{self.source.name}: {self.n_lines:,} lines")
-        log = self.kernel.gathered
+        log = self.kernel
         if self.n_lines == 0 and not log.rejected:
             raise SourceError(
                 f"{self.source.name}: none of its records holds a line of a log "
@@ -201,7 +219,7 @@ class StoredLines:
 
     def _lines(self, records: Iterable[Found]) -> Iterator[tuple[Found, StoredLine]]:
         """Every line with the record that it stands in; the others are counted."""
-        log = self.kernel.gathered
+        log = self.kernel
         for found in records:
             if isinstance(found.value, RecordError):
                 log.rejected.reject(found.line_no, str(found.value), found.raw)
@@ -220,7 +238,7 @@ class StoredLines:
     def _take(self, found: Found, line: StoredLine, *, may: bool) -> None:
         """Puts one line into its place."""
         self.n_taken += 1
-        log = self.kernel.gathered
+        log = self.kernel
         name = self._job(line)
         if name is not None and line.at_ns is None:
             log.rejected.reject(found.line_no, "line of a job without a time", found.raw)
@@ -233,7 +251,7 @@ class StoredLines:
         else:
             host = line.said(HOSTS)
             self.kernel.beside = Prefix(None if host is None else _PORT.sub("", host), line.at)
-            self.kernel.take(found.line_no, f"{line.text}\n", place=self.n_taken)
+            self.kernel.take_line(found.line_no, f"{line.text}\n", place=self.n_taken)
 
     def _job(self, line: StoredLine) -> LogName | None:
         """The job whose log it is; None where nothing says one."""
@@ -247,7 +265,7 @@ class StoredLines:
         """A row of `job_logs`, in the order of SCHEMA."""
         self.n_of_jobs += 1
         at = line.at
-        self.kernel.gathered.saw(self.kernel.cluster, at)
+        self.kernel.saw(self.kernel.cluster, at)
         host, path = name.node or line.said(HOSTS) or self.options.node, line.said(FILES)
         file = PurePosixPath(path).name if path else _NAMELESS
         rank = name.rank if name.rank is not None else line_rank(line.text)
