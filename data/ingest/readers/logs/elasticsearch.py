@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from data.ingest.formats.json_text import is_json
 from data.ingest.reader import Reader, RecordError
@@ -10,16 +10,11 @@ from data.ingest.readers.logs.stored_lines import (
     MESSAGES,
     OPTIONS,
     TIMES,
-    StoredLine,
+    Lines,
+    Written,
     labels_of,
     lines_of,
-    stored_line,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from data.limits import Limits
 
 _OTHERS = ('"@end"', '"involvedObject"', '"health_check"', '"checkName"', '"healthevent"')
 """What documents of other readers hold: jobcomp, events of Kubernetes, gcm, NVSentinel."""
@@ -34,22 +29,15 @@ def sniff(head: str) -> bool:
     return messages and times
 
 
-def _lines(record: dict[str, Any], limits: Limits) -> Iterator[StoredLine | RecordError | str]:
+def _lines(record: dict[str, Any]) -> Lines:
     """The line of a document, bare or as the index gives it."""
     document = record.get("_source", record)
     if not isinstance(document, dict):
-        yield RecordError("not a JSON object")
-        return
+        return [RecordError("not a JSON object")]
     labels = labels_of(document)
     text = next((labels[name] for name in MESSAGES if labels.get(name)), None)
     at = next((labels[name] for name in TIMES if labels.get(name)), None)
-    if text is None:
-        yield "no message"
-        return
-    try:
-        yield stored_line(text, labels, at, limits)
-    except RecordError as error:
-        yield error
+    return ["no message" if text is None else Written(text, labels, at)]
 
 
 READER = Reader(

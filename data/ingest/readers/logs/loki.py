@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from data.ingest.formats.header import first_line
 from data.ingest.formats.json_text import is_json
 from data.ingest.reader import Reader, RecordError
-from data.ingest.readers.logs.stored_lines import (
-    OPTIONS,
-    StoredLine,
-    labels_of,
-    lines_of,
-    stored_line,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from data.limits import Limits
+from data.ingest.readers.logs.stored_lines import OPTIONS, Lines, Written, labels_of, lines_of
 
 
 def sniff(head: str) -> bool:
@@ -30,31 +19,23 @@ def sniff(head: str) -> bool:
     return streams or all(f'"{name}"' in line for name in ("labels", "line", "timestamp"))
 
 
-def _lines(record: dict[str, Any], limits: Limits) -> Iterator[StoredLine | RecordError | str]:
+def _lines(record: dict[str, Any]) -> Lines:
     """The lines of a stream, or the one line of logcli."""
     if isinstance(record.get("stream"), dict) and isinstance(record.get("values"), list):
         labels = labels_of(record["stream"])
-        for value in record["values"]:
-            yield _line(value, labels, limits)
-    elif isinstance(record.get("line"), str):
-        around = record.get("labels")
-        labels = labels_of(around) if isinstance(around, dict) else {}
-        yield _line([record.get("timestamp"), record["line"]], labels, limits)
-    else:
-        yield RecordError("no line of Loki")
+        return (_line(value, labels) for value in record["values"])
+    around = record.get("labels")
+    labels = labels_of(around) if isinstance(around, dict) else {}
+    return [_line([record.get("timestamp"), record.get("line")], labels)]
 
 
-def _line(value: object, labels: dict[str, str], limits: Limits) -> StoredLine | RecordError:
+def _line(value: object, labels: dict[str, str]) -> Written | RecordError:
     """A line with its time and, from Loki 3 on, labels of its own."""
     if not isinstance(value, list) or len(value) < 2 or not isinstance(value[1], str):
         return RecordError("no line of Loki")
-    own = [labels_of(beside) for beside in value[2:] if isinstance(beside, dict)]
-    for beside in own:
-        labels = labels | beside
-    try:
-        return stored_line(value[1], labels, str(value[0]), limits)
-    except RecordError as error:
-        return error
+    for beside in value[2:]:
+        labels = labels | (labels_of(beside) if isinstance(beside, dict) else {})
+    return Written(value[1], labels, str(value[0]))
 
 
 READER = Reader(
