@@ -45,8 +45,8 @@ class HealthRow(NamedTuple):
 class HealthLog(Gathered):
     """What was made of the records of one file so far."""
 
-    source: Source = field(kw_only=True)
-    around: dict[str, object] = field(default_factory=dict)
+    source: Source
+    around: dict[str, object] = field(default_factory=dict, init=False)
     """What stands in the objects of JSON around a record."""
 
 
@@ -76,7 +76,7 @@ def events_of(
     """
 
     def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-        log = HealthLog(options, LocalClock(options), event, source=source)
+        log = HealthLog(options, LocalClock(options), event, source)
         log.take_all(source.name, records(source, log))
         for row in log.rows:
             log.saw(row.cluster, row.observed_at)

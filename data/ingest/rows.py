@@ -20,6 +20,8 @@ from data.tables import records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from data.publish.writer import Rows
+
 PROGRESS_RECORDS = 200_000
 _UTC_NAMES = frozenset({"UTC", "GMT", "Z"})
 
@@ -112,26 +114,60 @@ _KINDS = {
 
 
 @dataclass
-class Gathered:
-    """What was made of the records of one input so far."""
+class Tally:
+    """What became of the records of one input so far."""
 
     options: Options
     clock: LocalClock
+    rejected: Rejections = field(default_factory=Rejections, init=False)
+    skipped: Counter[str] = field(default_factory=Counter, init=False)
+    n_kept: int = field(default=0, init=False)
+    """Records of which rows were made."""
+    clusters: set[str] = field(default_factory=set, init=False)
+    first_at: datetime | None = field(default=None, init=False)
+    last_at: datetime | None = field(default=None, init=False)
+    told: Counter[str] = field(default_factory=Counter, init=False)
+    """What users must know of single records, and how often."""
+    notices: list[str] = field(default_factory=list, init=False)
+    """What they must know of the input."""
+
+    def saw(self, cluster: str, *times: datetime | None) -> None:
+        """Notes whose records these are, and when they are of."""
+        self.clusters.add(cluster)
+        for at in times:
+            if at is not None:
+                if self.first_at is None or at < self.first_at:
+                    self.first_at = at
+                if self.last_at is None or at > self.last_at:
+                    self.last_at = at
+
+    def batch(self, table: str, rows: Rows) -> Batch:
+        """All of the input; its rows belong to one table."""
+        return Batch(
+            {table: rows},
+            rows_kept=self.n_kept,
+            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
+            rejected=self.rejected.ordered(),
+            first_at=self.first_at,
+            last_at=self.last_at,
+            clusters=tuple(sorted(self.clusters)),
+            local=frozenset(self.clock.local),
+            notices=[
+                *self.clock.notices(),
+                *(f"{text}: {n:,}" for text, n in self.told.items() if n),
+                *self.notices,
+            ],
+        )
+
+
+@dataclass
+class Gathered(Tally):
+    """The same, with the rows that were made record by record."""
+
     make: Callable[[Any, Any], Iterable[Any] | str]
     """Of a record, and of this, its rows or a reason to skip it; RecordError where it cannot be
     read."""
-    rows: list[Any] = field(default_factory=list)
-    rejected: Rejections = field(default_factory=Rejections)
-    skipped: Counter[str] = field(default_factory=Counter)
-    n_kept: int = 0
-    """Records of which rows were made."""
-    clusters: set[str] = field(default_factory=set)
-    first_at: datetime | None = None
-    last_at: datetime | None = None
-    told: Counter[str] = field(default_factory=Counter)
-    """What users must know of single records, and how often."""
-    notices: list[str] = field(default_factory=list)
-    """What they must know of the input."""
+    rows: list[Any] = field(default_factory=list, init=False)
 
     def take_all(self, name: str, records: Iterable[tuple[int, str, Any]]) -> None:
         """Puts all records of a file into their places: line, text and content of each."""
@@ -154,34 +190,6 @@ class Gathered:
         else:
             self.rows.extend(made)
             self.n_kept += 1
-
-    def saw(self, cluster: str, *times: datetime | None) -> None:
-        """Notes whose records these are, and when they are of."""
-        self.clusters.add(cluster)
-        for at in times:
-            if at is not None:
-                if self.first_at is None or at < self.first_at:
-                    self.first_at = at
-                if self.last_at is None or at > self.last_at:
-                    self.last_at = at
-
-    def batch(self, table: str, rows: pd.DataFrame) -> Batch:
-        """All of the input; its rows belong to one table."""
-        return Batch(
-            {table: rows},
-            rows_kept=self.n_kept,
-            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
-            rejected=self.rejected.ordered(),
-            first_at=self.first_at,
-            last_at=self.last_at,
-            clusters=tuple(sorted(self.clusters)),
-            local=frozenset(self.clock.local),
-            notices=[
-                *self.clock.notices(),
-                *(f"{text}: {n:,}" for text, n in self.told.items()),
-                *self.notices,
-            ],
-        )
 
 
 def typed_frame(

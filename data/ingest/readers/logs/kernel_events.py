@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.ingest.formats.source import opened, without_long_lines
-from data.ingest.health import HealthRow
-from data.ingest.reader import RecordError, Rejected
-from data.ingest.readers.logs.kernel_line import switch_error
 from data.ingest.readers.logs.kernel_log import KernelLog, of_the_driver
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from data.ingest.reader import Options
+    from data.ingest.health import HealthRow
+    from data.ingest.reader import Options, Rejected
 
 _OF_THE_DRIVER = frozenset({"xid", "sxid", "gpu_lost"})
 _PID = re.compile(
@@ -91,8 +89,6 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
                         if row.check_name in _OF_THE_DRIVER
                     )
                     n_taken = len(rows)
-                elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
-                    events.append(event)
     notices = (*log.times.notices(), *log_file.notices())
     rejected.extend(log_file.too_long)
     return KernelEvents(tuple(events), tuple(rejected), notices)
@@ -113,21 +109,6 @@ def _event(line_no: int, row: HealthRow) -> KernelEvent:
         node=row.node or None,
         message=row.message or "",
     )
-
-
-def _of_fabric(line_no: int, text: str, log: KernelLog) -> KernelEvent | None:
-    """A switch error of a fabric manager's log; None where the line holds none."""
-    try:
-        found = switch_error(text)
-        if found is None:
-            return None
-        fault, prefix = found
-        node = prefix.host or log.options.node or ""
-        row = HealthRow(log.cluster, node, log.times.instant(prefix), "sxid", fault.message)
-        return _event(line_no, row._replace(gpu=fault.address, sxid=fault.code))
-    except RecordError as error:
-        log.rejected.reject(line_no, str(error), text)
-        return None
 
 
 class Process(NamedTuple):

@@ -45,8 +45,9 @@ _DRIVERS_TEXTS = (
     "NVRM: The NVIDIA GPU",
     '"MESSAGE":[',  # bytes: the text shows only once they are decoded
     '"MESSAGE" : [',
+    "detected NVSwitch",
 )
-_MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS, "detected NVSwitch")))
+_MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)))
 
 _AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
@@ -117,7 +118,7 @@ def may_matter(lines: list[str]) -> list[bool]:
 
 
 def of_the_driver(line: str) -> bool:
-    """Whether a line may hold a fault that the driver reports."""
+    """Whether a line may hold a fault that the driver or the fabric manager reports."""
     return any(text in line for text in _DRIVERS_TEXTS)
 
 
@@ -135,7 +136,7 @@ class KernelLog(HealthLog):
     def __init__(self, source: Source, options: Options) -> None:
         self.cluster = options.cluster_of()
         self.times = KernelTimes(source, options, self.cluster)
-        super().__init__(options, self.times, self._event, source=source)
+        super().__init__(options, self.times, self._event, source)
         self.is_log = False
         """Whether any line has a form of such a log."""
         self.beside = Prefix()

@@ -67,7 +67,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     of_gpus = {metric for metric in log.metrics if metric.startswith("DCGM_")}
     if of_gpus and _XIDS not in of_gpus:
         log.notices.append(f"no {_XIDS}: XIDs that the exporter saw stay unknown")
-    batch = log.batch()
+    batch = log.whole()
     if not batch.rows_kept and not batch.rejected:
         raise SourceError(f"{source.name}: holds no sample: give what the exporter prints")
     return batch

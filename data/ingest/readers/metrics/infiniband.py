@@ -130,7 +130,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     log = MetricSamples(source, options, connection)
     with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as lines:
         log.take_lines(_counters(lines), "counters")
-    batch = log.batch()
+    batch = log.whole()
     if not batch.rejected and set(batch.skipped_by_reason) <= {TEXT} and not batch.rows_kept:
         raise SourceError(f"{source.name}: holds no counter: give what the command prints")
     return batch

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.ingest.reader import Batch, Options, RecordError, Rejections
+from data.ingest.reader import Batch, Options, RecordError
+from data.ingest.rows import LocalClock, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,22 +57,19 @@ class Line(NamedTuple):
     found: Sample | str | RecordError
 
 
-class MetricSamples:
+class MetricSamples(Tally):
     """What was read of one input so far; a record is a sample."""
 
     def __init__(
         self, source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     ) -> None:
-        self._source, self._options, self._connection = source, options, connection
+        super().__init__(options, LocalClock(options))
+        self._source, self._connection = source, connection
         self._places: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
         self._series: dict[Series, int] = {}
         self._of_series: list[int] = []
         self._at_us: list[int] = []
         self._values: list[float] = []
-        self._n_kept = 0
-        self.skipped: Counter[str] = Counter()
-        self.rejected = Rejections()
-        self.notices: list[str] = []
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE samples_read (series INTEGER, at_us BIGINT, value DOUBLE)"
         )
@@ -90,7 +87,7 @@ class MetricSamples:
         key = metric, frozenset(labels.items())
         place = self._places.get(key)
         if place is None:
-            series = series_of(metric, labels, self._options)
+            series = series_of(metric, labels, self.options)
             place = self._places[key] = self._series.setdefault(series, len(self._series))
         if metric.startswith("DCGM_"):
             kept = [not _is_blank(value) for value in values]
@@ -109,7 +106,7 @@ class MetricSamples:
 
         `called` is what such samples are called where users are told of them.
         """
-        taken_at = self._options.at or self._source.modified_at
+        taken_at = self.options.at or self._source.modified_at
         taken_us = (taken_at - _EPOCH) // timedelta(microseconds=1)
         n_undated = 0
         for line_no, raw, found in lines:
@@ -124,7 +121,7 @@ class MetricSamples:
                 n_undated += found.at_us is None
             except RecordError as error:
                 self.rejected.reject(line_no, str(error), raw)
-        if n_undated and self._options.at is None:
+        if n_undated and self.options.at is None:
             self.notices.append(
                 f"{n_undated:,} {called} without a time: taken as of the file's modification time "
                 f"{taken_at:%Y-%m-%d %H:%M:%S} UTC (pass --at)"
@@ -135,7 +132,7 @@ class MetricSamples:
         """Names of what was read."""
         return {series.metric for series in self._series}
 
-    def batch(self) -> Batch:
+    def whole(self) -> Batch:
         """All of the input."""
         import pyarrow as pa
 
@@ -155,17 +152,12 @@ class MetricSamples:
                FROM samples_read JOIN series_read USING (series)"""
         )
         query = "SELECT min(at_us), max(at_us) FROM samples_read"
-        ((first_us, last_us),) = connection.execute(query).fetchall()
-        return Batch(
-            {"node_metrics": rows},
-            rows_kept=self._n_kept,
-            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
-            rejected=self.rejected,
-            first_at=_time(first_us),
-            last_at=_time(last_us),
-            clusters=tuple(sorted({series.cluster for series in self._series})),
-            notices=self.notices,
+        self.first_at, self.last_at = (
+            None if at_us is None else _EPOCH + timedelta(microseconds=at_us)
+            for at_us in connection.execute(query).fetchall()[0]
         )
+        self.clusters = {series.cluster for series in self._series}
+        return self.batch("node_metrics", rows)
 
     def _put_away(self) -> None:
         """Moves what is held to DuckDB, which may lay it on disk."""
@@ -181,18 +173,14 @@ class MetricSamples:
         self._connection.register("piece", pa.table(piece))
         self._connection.execute("INSERT INTO samples_read FROM piece")
         self._connection.unregister("piece")
-        self._n_kept += len(self._values)
+        self.n_kept += len(self._values)
         self._of_series, self._at_us, self._values = [], [], []
-        self._options.progress(f"{self._source.name}: {self._n_kept:,} samples")
+        self.options.progress(f"{self._source.name}: {self.n_kept:,} samples")
 
 
 def _is_blank(value: float) -> bool:
     """Whether it stands for no value."""
     return any(float(blank) <= value <= float(blank + 3) for blank in _BLANKS)
-
-
-def _time(at_us: int | None) -> datetime | None:
-    return None if at_us is None else _EPOCH + timedelta(microseconds=at_us)
 
 
 class Series(NamedTuple):

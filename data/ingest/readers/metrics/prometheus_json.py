@@ -73,7 +73,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
             log.rejected.reject(line_no, NO_SAMPLE, raw)
     if not n_series:
         raise SourceError(f"{source.name}: holds no series: ask for a metric and a time it has")
-    return log.batch()
+    return log.whole()
 
 
 def answered(
