@@ -35,7 +35,7 @@ def told_headerless(head: str) -> str | None:
     if not lines:
         return None
     fields = [line.split("|") for line in lines]
-    if all(_is_accounting(each) for each in fields):
+    if all(any(map(_is_state, each)) and sum(map(_is_time, each)) >= _TIMES for each in fields):
         fitting = [name for name, columns in PRESETS.items()
                    if all(_fits(each, columns) for each in fields)]  # fmt: skip
         if fitting:
@@ -55,11 +55,6 @@ def told_headerless(head: str) -> str | None:
                 f"with --preset {name}"
             )
     return None
-
-
-def _is_accounting(fields: list[str]) -> bool:
-    """Whether a line of sacct can hold these fields."""
-    return any(map(_is_state, fields)) and sum(map(_is_time, fields)) >= _TIMES
 
 
 def _fits(fields: list[str], columns: tuple[str, ...]) -> bool:

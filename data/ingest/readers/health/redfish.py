@@ -53,7 +53,10 @@ def _event(record: dict[str, Any], log: HealthLog) -> list[HealthRow] | str:
     is_over = record.get("EntryCode") == "Deassert" or record.get("Resolved") is True
     stated = record.get("MessageSeverity") or record.get("Severity")
     severity = "info" if is_over else _SEVERITY.get(str(stated).lower())
-    message = message or f"{message_id} {_arguments(record)}".strip()
+    if message is None:
+        values = record.get("MessageArgs")
+        arguments = ", ".join(map(str, values)) if isinstance(values, list) else ""
+        message = f"{message_id} {arguments}".strip()
     return [HealthRow(cluster, node, at, check, message, severity=severity)]
 
 
@@ -73,12 +76,6 @@ def _check(sensor: str | None, message_id: str | None) -> str:
     last = (message_id or "").rpartition(".")[2]
     name = sensor or ("" if last.startswith("0x") else re.sub(r"\d+$", "", last))
     return "_".join(filter(None, ("redfish", re.sub(r"\W+", "_", name.lower()).strip("_"))))
-
-
-def _arguments(record: dict[str, Any]) -> str:
-    """The values that a message is about, where its text is missing."""
-    values = record.get("MessageArgs")
-    return ", ".join(map(str, values)) if isinstance(values, list) else ""
 
 
 READER = Reader(

@@ -69,7 +69,8 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
 
 def _made(event: dict[str, Any], log: Gathered) -> list[HealthRow | Condition] | str:
     """The row of an event: a condition of a node, or what a watcher found."""
-    kind, name = _about(event)
+    about = k8s.within(event, "involvedObject") or k8s.within(event, "regarding")
+    kind, name = k8s.text(about.get("kind")), k8s.text(about.get("name"))
     if kind != "Node":
         return f"about a {kind}" if kind in ("Pod", "Job", "Workload") else "not about a node"
     if name is None:
@@ -100,12 +101,6 @@ def _xid(message: str | None) -> tuple[str | None, int | None]:
     if isinstance(fault, str) or fault.check_name != "xid":
         return None, None
     return fault.address, fault.code
-
-
-def _about(event: dict[str, Any]) -> tuple[str | None, str | None]:
-    """Kind and name of what an event is about."""
-    about = k8s.within(event, "involvedObject") or k8s.within(event, "regarding")
-    return k8s.text(about.get("kind")), k8s.text(about.get("name"))
 
 
 def _at(event: dict[str, Any]) -> datetime | None:

@@ -119,7 +119,7 @@ def _observed(node: dict[str, Any], log: Observations) -> Observation:
         gpus=k8s.gpus(given) if given else None,
         gpu_model=_first(labels, _MODELS),
         state="+".join(words) or None,
-        reason=k8s.told(ready.get("reason"), ready.get("message")) if "DOWN" in words else None,
+        reason=k8s.why(ready) if "DOWN" in words else None,
         features=_first(labels, _POOLS),
         rack=_first(labels, _RACKS),
         topology=labels.get("topology.kubernetes.io/zone"),
@@ -141,10 +141,10 @@ def _conditions(node: dict[str, Any], row: Observation) -> list[Condition]:
         ("NetworkUnavailable", "False", "NetworkAvailable"),
     ):
         told = stated.get(kind, {})
-        since_at = k8s.instant(told.get("lastTransitionTime"))
+        since_at = k8s.since(told)
         if told and since_at is not None:
             holds = told.get("status") == good
-            reason = None if holds else k8s.told(told.get("reason"), told.get("message"))
+            reason = None if holds else k8s.why(told)
             found.append(Condition(row.cluster, row.node, name, since_at, holds, reason))
     spec = k8s.within(node, "spec")
     taint = next((one for one in k8s.listed(spec, "taints") if one.get("key") == _CORDONED), {})
@@ -160,11 +160,11 @@ def _found(node: dict[str, Any], row: Observation) -> list[HealthRow]:
     """What a watcher of the node found and has not taken back."""
     rows = []
     for kind, told in k8s.conditions(node).items():
-        since_at = k8s.instant(told.get("lastTransitionTime"))
+        since_at = k8s.since(told)
         is_of_kubernetes = kind in _OF_KUBELET or kind in ("Ready", "NetworkUnavailable")
         if is_of_kubernetes or told.get("status") != "True" or since_at is None:
             continue
-        message = k8s.told(told.get("reason"), told.get("message"))
+        message = k8s.why(told)
         severity = "warning" if _BAD.search(kind) else "info"
         rows.append(HealthRow(row.cluster, row.node, since_at, kind, message, severity=severity))
     return rows

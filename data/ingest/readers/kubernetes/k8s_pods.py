@@ -127,10 +127,12 @@ def _runs(pod: dict[str, Any], base: _Row, phase: str, latest_at: datetime | Non
         rows.append(_over(row, _ended(pod, terminated)))
     else:
         held = base.host is not None
-        why = _why_waiting(pod, waiting)
-        raw = f"{phase}/{why[0]}" if why[0] else phase
+        scheduled = k8s.conditions(pod).get("PodScheduled", {})
+        stated = scheduled if scheduled.get("status") == "False" else waiting
+        why, message = k8s.text(stated.get("reason")), k8s.text(stated.get("message"), 500)
+        raw = f"{phase}/{why}" if why else phase
         state_now = "RUNNING" if held else "PENDING"
-        rows.append(row._replace(state=state_now, state_raw=raw, reason=k8s.told(*why)))
+        rows.append(row._replace(state=state_now, state_raw=raw, reason=k8s.told(why, message)))
     return rows
 
 
@@ -144,13 +146,6 @@ def _over(row: _Row, ending: _Ending) -> _Row:
         exit_code=ending.exit_code,
         exit_signal=ending.exit_signal,
     )
-
-
-def _why_waiting(pod: dict[str, Any], waiting: dict[str, Any]) -> tuple[str | None, str | None]:
-    """Why a pod does not run: reason and message."""
-    scheduled = k8s.conditions(pod).get("PodScheduled", {})
-    told = scheduled if scheduled.get("status") == "False" else waiting
-    return k8s.text(told.get("reason")), k8s.text(told.get("message"), 500)
 
 
 def _main_status(pod: dict[str, Any]) -> dict[str, Any]:
@@ -195,7 +190,7 @@ def _bound_at(pod: dict[str, Any], host: str | None) -> datetime | None:
     if host is None:
         return None
     scheduled = k8s.conditions(pod).get("PodScheduled", {})
-    bound_at = k8s.instant(scheduled.get("lastTransitionTime"))
+    bound_at = k8s.since(scheduled)
     if scheduled.get("status") == "True" and bound_at:
         return bound_at
     started_at = k8s.instant(k8s.within(pod, "status").get("startTime"))
@@ -298,8 +293,7 @@ def _labelled(labels: Mapping[str, str], pod_name: str) -> _Job | None:
 
 def _owned(meta: dict[str, Any], labels: Mapping[str, str], pod_name: str) -> _Job:
     """The job that owns a pod, or the pod itself."""
-    owners = k8s.listed(meta, "ownerReferences")
-    owner = next((one for one in owners if one.get("controller") is True), next(iter(owners), {}))
+    owner = k8s.owner(meta)
     kind, name = k8s.text(owner.get("kind")), k8s.text(owner.get("name"))
     of_job = labels.get("batch.kubernetes.io/job-name") or labels.get("job-name")
     if kind == "Job" or (kind is None and of_job):

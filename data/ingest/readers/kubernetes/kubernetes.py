@@ -247,6 +247,23 @@ def instant(value: object) -> datetime | None:
     return None if at < _PLACEHOLDER_BEFORE else at
 
 
+def since(condition: dict[str, Any]) -> datetime | None:
+    """When a condition changed last."""
+    return instant(condition.get("lastTransitionTime"))
+
+
+def why(stated: dict[str, Any]) -> str | None:
+    """Reason and message of what an object states of itself, in one text."""
+    return told(stated.get("reason"), stated.get("message"))
+
+
+def owner(meta: dict[str, Any]) -> dict[str, Any]:
+    """What an object belongs to: its controller, else the first that it names."""
+    owners = listed(meta, "ownerReferences")
+    controllers = [one for one in owners if one.get("controller") is True]
+    return next(iter(controllers or owners), {})
+
+
 def version(record: dict[str, Any], latest_at: datetime | None) -> int:
     """What orders the versions of an object: its resourceVersion, else its latest time."""
     stated = text(within(record, "metadata").get("resourceVersion")) or ""

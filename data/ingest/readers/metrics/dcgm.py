@@ -27,7 +27,7 @@ PROSE, NAN, INFINITE, PARTS = "text", "nan", "infinite", "histogram_or_summary"
 _NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
 _LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*+)"\s*')
 _BLANK = re.compile(r"\s*")
-_ESCAPED = re.compile(r"\\(.)")
+_ESCAPED, _SIGNS = re.compile(r"\\(.)"), {"n": "\n", "\\": "\\", '"': '"'}
 _COMMENT = re.compile(r"#\s*(HELP|TYPE)\s+([A-Za-z_:][A-Za-z0-9_:]*)\s*(\S*)")
 _NUMBER = re.compile(
     r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z|[+-]?(?:nan|inf|infinity)\Z", re.I
@@ -131,7 +131,7 @@ def _labels(text: str, limits: Limits) -> tuple[dict[str, str], str]:
             raise RecordError(SHORTENED if "..." in text[at:] or "…" in text[at:] else BROKEN)
         if label.end() >= len(text):
             raise RecordError(BROKEN)
-        labels[label[1]] = _ESCAPED.sub(_unescaped, label[2])
+        labels[label[1]] = _ESCAPED.sub(lambda found: _SIGNS.get(found[1], found[0]), label[2])
         at = _after_blanks(text, label.end() + text.startswith(",", label.end()))
     return labels, text[at + 1 :]
 
@@ -140,10 +140,6 @@ def _after_blanks(text: str, at: int) -> int:
     """The place of the next character that is no blank."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return {"n": "\n", "\\": "\\", '"': '"'}.get(found[1], found[0])
 
 
 def _at_us(text: str) -> int:

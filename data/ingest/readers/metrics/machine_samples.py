@@ -20,6 +20,7 @@ from data.ingest.formats.json_text import is_json, json_value
 from data.ingest.formats.parquet_size import unfolded
 from data.ingest.formats.source import broken_csv, broken_parquet, is_parquet, opened
 from data.ingest.reader import RecordError
+from data.ingest.readers.metrics.metric_samples import BLANKS
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ SLOWEST_STEP = 30.0
 COUNTER = re.compile(r"_total$|TOTAL_ENERGY_CONSUMPTION$|REPLAY_COUNTER$")
 NO_READING = re.compile(r"XID|_info$")
 """Metrics whose values are codes, which last, or names."""
-BLANKS = ((2**31 - 16, 2**31 - 1), (2**47, 2**47 + 15), (2.0**63 - 4096, np.inf))
-"""What DCGM writes where it has no value: least and largest."""
 _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 _SHAPES = (
     "give node, metric, at and value in each row; or at, node and one column a metric; or at, "

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 _PIECE = 100_000
 """Samples that are held in memory at once."""
 BLANK = "not supported by the GPU"
-_BLANKS = (2_147_483_632, 140_737_488_355_328, 9_223_372_036_854_775_792)
-"""What DCGM gives for want of a value, as 32 bits, double and 64 bits (dcgm_structs.h); the next
-three say why."""
+BLANKS = tuple(
+    (float(blank), float(blank + 3))
+    for blank in (2_147_483_632, 140_737_488_355_328, 9_223_372_036_854_775_792)
+)
+"""What DCGM gives for want of a value, as 32 bits, double and 64 bits (dcgm_structs.h): least and
+largest, which say why."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_NODE = "no Hostname, node or instance label: pass --node"
 _NODES = ("Hostname", "hostname", "exported_node", "node", "nodename", "kubernetes_node", "host",
@@ -90,7 +93,7 @@ class MetricSamples(Tally):
             series = series_of(metric, labels, self.options)
             place = self._places[key] = self._series.setdefault(series, len(self._series))
         if metric.startswith("DCGM_"):
-            kept = [not _is_blank(value) for value in values]
+            kept = [not any(least <= value <= most for least, most in BLANKS) for value in values]
             self.skipped[BLANK] += kept.count(False)
             at_us, values = list(compress(at_us, kept)), list(compress(values, kept))
         if not at_us:
@@ -176,11 +179,6 @@ class MetricSamples(Tally):
         self.n_kept += len(self._values)
         self._of_series, self._at_us, self._values = [], [], []
         self.options.progress(f"{self._source.name}: {self.n_kept:,} samples")
-
-
-def _is_blank(value: float) -> bool:
-    """Whether it stands for no value."""
-    return any(float(blank) <= value <= float(blank + 3) for blank in _BLANKS)
 
 
 class Series(NamedTuple):
