@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.access import access_of, make_file, make_folder
-from data.errors import DataError, SourceError
+from data.errors import SourceError
 from data.ingest import masking, repeating, unnamed, zone_memory
 from data.ingest.formats.source import opened, without_long_lines
-from data.ingest.formats.unsupported import told_text
 from data.ingest.reader import NoneKeptError, Options, Rejected, told_rejected
 from data.ingest.readers import known_readers
+from data.ingest.recognition import folder_reader, reader_of
 from data.ingest.unnamed import Unnamed
 from data.metrics_files import METRICS
 from data.tables import forgettable
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from data.publish import StoreWriter
 
 __all__ = ["IngestResult", "Options", "ingest", "store_files"]
-
-SNIFFED_CHARACTERS = 16_384
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ def _read(
 ) -> Iterator[_Read]:
     """What one input holds, as long as it lies open."""
     shown = called or name
-    reader = _folder_reader(source, name)
+    reader = folder_reader(source, name)
     if reader is not None and (read_folder := reader.read_folder) is not None:
         writer.expect(inf)
 
@@ -214,7 +212,7 @@ def _read(
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
             writer.expect(found.path.stat().st_size)
-            reader = _reader(source, found)
+            reader = reader_of(source, found)
 
             def read(options: Options) -> tuple[Source, Batch]:
                 return found, reader.read(found, options, writer.connection)
@@ -264,45 +262,6 @@ def _with_long_lines(error: SourceError, found: Source) -> SourceError:
     return SourceError(
         f"{error}; left out before that: {reason} ({n_lines:,}, from line {first:,})"
     )
-
-
-def _folder_reader(source: str, name: str) -> Reader | None:
-    """The reader of a folder; None where `name` is none, or the source reads files only."""
-    try:
-        if not Path(name).is_dir():
-            return None
-    except OSError as error:
-        raise SourceError(f"{name}: cannot be read ({error.strerror}): check the path") from None
-    known = known_readers()
-    asked = known.values() if source == "auto" else filter(None, [known.get(source)])
-    return next((reader for reader in asked if reader.read_folder is not None), None)
-
-
-def _reader(source: str, found: Source) -> Reader:
-    """The reader by name, or the only one that recognises the input."""
-    known = known_readers()
-    if source in known:
-        return known[source]
-    if source != "auto":
-        from difflib import get_close_matches
-
-        near = get_close_matches(source, [*known, "auto"], n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        raise DataError(
-            f"source {source!r} is unknown: choose one of {', '.join(known)}, or auto{meant}"
-        )
-    with found.path.open(encoding="utf-8-sig", errors="replace") as stream:
-        head = stream.read(SNIFFED_CHARACTERS)
-    matches = [name for name, reader in known.items() if reader.sniff(head)]
-    if len(matches) != 1:
-        from data.ingest.headerless import told_headerless  # reads tables: not for a trace alone
-
-        told = None if matches else told_text(head) or told_headerless(head)
-        if told is not None:
-            raise SourceError(f"{found.name}: {told}")
-        said = f"looks like {' and '.join(matches)}" if matches else "is of no format known"
-        raise SourceError(f"{found.name}: {said}: name one of {', '.join(known)}")
-    return known[matches[0]]
 
 
 def _result(

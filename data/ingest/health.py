@@ -119,13 +119,15 @@ def text_of(value: object) -> str | None:
     return str(value).strip() or None
 
 
-def instant_of(value: object, cluster: str, clock: LocalClock) -> datetime:
+def instant_of(value: object, cluster: str, clock: LocalClock, *, or_ms: bool = False) -> datetime:
     """A time in seconds since 1970, a number or a text, or as ISO 8601.
+
+    With `or_ms` a number that is too large for seconds counts milliseconds.
 
     Raises
     ------
     RecordError
-        Where it is none, or not of the years 2000 to 2099.
+        Where it is none, or seconds of another time than the years 2000 to 2099.
     """
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -134,6 +136,8 @@ def instant_of(value: object, cluster: str, clock: LocalClock) -> datetime:
             seconds = float(value)
         except ValueError:
             return clock.utc(datetime.fromisoformat(str(value).strip()), cluster)
+        if or_ms and seconds >= _LATEST_S:
+            seconds /= 1_000
         if not _EARLIEST_S <= seconds < _LATEST_S:
             raise ValueError
         return datetime.fromtimestamp(seconds, UTC)

@@ -88,11 +88,9 @@ def _instant(value: object, cluster: str, clock: LocalClock) -> datetime | None:
     """A time as text, as MongoDB's `$date`, or as seconds and nanoseconds of protobuf."""
     if isinstance(value, dict) and "$date" in value:
         value = value["$date"]
-        if isinstance(value, dict) and str(value.get("$numberLong")).isdecimal():
-            value = int(value["$numberLong"]) / 1_000
     if isinstance(value, dict):
-        value = value.get("seconds")
-    return None if value in (None, "") else instant_of(value, cluster, clock)
+        value = value.get("$numberLong", value.get("seconds"))
+    return None if value in (None, "") else instant_of(value, cluster, clock, or_ms=True)
 
 
 READER = Reader(
