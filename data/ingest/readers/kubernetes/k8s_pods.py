@@ -114,17 +114,17 @@ def _runs(pod: dict[str, Any], base: _Row, phase: str, latest_at: datetime | Non
     number = n_restarts + 1 if last and not terminated and not running else n_restarts
     if last and number > 0:
         start_at = base.start_at if number == 1 else k8s.instant(last.get("startedAt"))
-        ending = _ended(pod, last)
-        rows.append(_over(base._replace(run=number - 1, start_at=start_at), ending))
+        before = base._replace(run=number - 1, start_at=start_at)
+        rows.append(before._replace(**_ended(pod, last)._asdict()))
     started_at = k8s.instant((terminated or running).get("startedAt"))
     row = base._replace(run=number, start_at=started_at if number else base.start_at)
     is_final = phase in _FINAL_PHASES or pod.get("deleted") is True
     if is_final:
         ending = _ended_as_a_pod(pod, terminated, phase)
-        end_at = ending.at or latest_at
-        rows.append(_over(row, ending._replace(at=end_at)))
+        row = row._replace(**ending._asdict())
+        rows.append(row._replace(end_at=ending.end_at or latest_at))
     elif terminated:
-        rows.append(_over(row, _ended(pod, terminated)))
+        rows.append(row._replace(**_ended(pod, terminated)._asdict()))
     else:
         held = base.host is not None
         scheduled = k8s.conditions(pod).get("PodScheduled", {})
@@ -134,18 +134,6 @@ def _runs(pod: dict[str, Any], base: _Row, phase: str, latest_at: datetime | Non
         state_now = "RUNNING" if held else "PENDING"
         rows.append(row._replace(state=state_now, state_raw=raw, reason=k8s.told(why, message)))
     return rows
-
-
-def _over(row: _Row, ending: _Ending) -> _Row:
-    return row._replace(
-        end_at=ending.at,
-        is_over=True,
-        state=ending.state,
-        state_raw=ending.raw,
-        reason=ending.reason,
-        exit_code=ending.exit_code,
-        exit_signal=ending.exit_signal,
-    )
 
 
 def _main_status(pod: dict[str, Any]) -> dict[str, Any]:
@@ -332,15 +320,16 @@ _MESSAGE = 500
 
 
 class _Ending(NamedTuple):
-    """An end."""
+    """An end, by columns of a run."""
 
     state: str
-    raw: str
+    state_raw: str
     """Phase and reason."""
     reason: str | None
     exit_code: int | None
     exit_signal: int | None
-    at: datetime | None
+    end_at: datetime | None
+    is_over: bool = True
 
 
 def _ended(pod: dict[str, Any], terminated: dict[str, Any]) -> _Ending:
@@ -379,16 +368,20 @@ def _ended_as_a_pod(pod: dict[str, Any], terminated: dict[str, Any], phase: str)
     if state is None and why is not None and why.startswith("OutOf"):
         state = "LAUNCH_FAILED"
     if phase == "Succeeded":
-        return ending._replace(state="COMPLETED", raw=phase, reason=None, at=_last_end(status))
+        return ending._replace(
+            state="COMPLETED", state_raw=phase, reason=None, end_at=_last_end(status)
+        )
     if state is not None:
         reason = k8s.told(why or cause, _short(status) or _short(disruption))
         raw = f"{phase}/{why or cause}"
-        ending = ending._replace(state=state, raw=raw, reason=reason)
+        ending = ending._replace(state=state, state_raw=raw, reason=reason)
     elif not told and phase != "Failed":
-        ending = ending._replace(state="CANCELLED", raw=f"{phase}/Deleted", reason="Deleted")
+        ending = ending._replace(state="CANCELLED", state_raw=f"{phase}/Deleted", reason="Deleted")
     elif not told:
-        ending = ending._replace(state="FAILED", raw=phase, reason=k8s.told(why, _short(status)))
-    return ending._replace(at=_last_end(status) or _deleted_at(pod))
+        ending = ending._replace(
+            state="FAILED", state_raw=phase, reason=k8s.told(why, _short(status))
+        )
+    return ending._replace(end_at=_last_end(status) or _deleted_at(pod))
 
 
 def _telling(status: dict[str, Any], main: dict[str, Any], phase: str) -> dict[str, Any]:

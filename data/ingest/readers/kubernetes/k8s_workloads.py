@@ -68,10 +68,10 @@ class _Row(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What an object says was done with its job."""
+    """What an object says was done with its job, by columns of a row."""
 
     change: str
-    at: datetime | None
+    changed_at: datetime | None
     state: str | None
     reason: str | None = None
 
@@ -115,7 +115,7 @@ def _made(record: dict[str, Any], log: Gathered) -> list[_Row] | str:
         return _OTHER_NAME
     changes = list(_CHANGES[kind](record, created_at))
     cluster = log.options.cluster_of()
-    times = [one.at for one in changes if one.at]
+    times = [change.changed_at for change in changes if change.changed_at]
     by_reference = k8s.within(spec, "priorityClassRef").get("name")
     row = _Row(
         cluster=cluster, job_id=f"{namespace}/{name}",
@@ -128,11 +128,7 @@ def _made(record: dict[str, Any], log: Gathered) -> list[_Row] | str:
         version=k8s.version(record, max(times, default=None)),
     )  # fmt: skip
     log.saw(cluster, *times)
-    return [
-        row._replace(change=one.change, changed_at=one.at, state=one.state, reason=one.reason)
-        for one in changes
-        if one.at is not None
-    ]
+    return [row._replace(**change._asdict()) for change in changes if change.changed_at is not None]
 
 
 def _name_of_job(meta: dict[str, Any], own: str) -> str | None:

@@ -173,9 +173,9 @@ def lines_of(
         connection.execute("DROP TABLE IF EXISTS stored_job_lines")
         lines = log.lines(json_objects(*keys)(source, log), unwrap)
         while piece := list(islice(lines, _AT_ONCE)):
-            matters = may_matter([found.line.text for found in piece])
-            for found, may in zip(piece, matters, strict=True):
-                log.place(found, may=may)
+            matters = may_matter([line.text for _, _, line in piece])
+            for (line_no, raw, line), may in zip(piece, matters, strict=True):
+                log.place(line_no, raw, line, may=may)
             log.pack()
             options.progress(f"{source.name}: {log.n_lines:,} lines")
         if log.n_lines == 0 and not log.rejected:
@@ -192,16 +192,6 @@ def lines_of(
     return read
 
 
-class _Found(NamedTuple):
-    """A line, and the record in which it stands."""
-
-    number: int
-    """Among the lines, from 1."""
-    line_no: int
-    raw: str
-    line: StoredLine
-
-
 class _StoredLines(KernelLog):
     """What has been read of one file so far: a log of the kernel, and the lines of jobs in it."""
 
@@ -210,33 +200,33 @@ class _StoredLines(KernelLog):
     ) -> None:
         super().__init__(source, options)
         self._connection = connection
-        self.n_lines = self.n_of_jobs = 0
+        self.n_lines = self.n_of_jobs = self._n_placed = 0
         self._of_jobs: list[tuple[Any, ...]] = []
 
     def lines(
         self,
         records: Iterable[tuple[int, str, Any]],
         unwrap: Callable[[dict[str, Any]], Lines],
-    ) -> Iterator[_Found]:
-        """Every line with the record that it stands in; what is none is counted."""
+    ) -> Iterator[tuple[int, str, StoredLine]]:
+        """Every line behind the line and text of its record; what is none is counted."""
         for line_no, raw, record in records:
             for line in (record,) if isinstance(record, RecordError) else unwrap(record):
                 limits = self.options.limits
                 stored = _stored(line, limits) if isinstance(line, Written) else line
                 if isinstance(stored, StoredLine):
                     self.n_lines += 1
-                    yield _Found(self.n_lines, line_no, raw, stored)
+                    yield line_no, raw, stored
                 elif isinstance(stored, str):
                     self.skipped[stored] += 1
                 else:
                     self.rejected.reject(line_no, str(stored), raw)
 
-    def place(self, found: _Found, *, may: bool) -> None:
+    def place(self, line_no: int, raw: str, line: StoredLine, *, may: bool) -> None:
         """Puts one line into its place; `may` says whether the kernel may report a fault on it."""
-        line = found.line
+        self._n_placed += 1
         name = self._job(line)
         if name is not None and line.at_ns is None:
-            self.rejected.reject(found.line_no, "line of a job without a time", found.raw)
+            self.rejected.reject(line_no, "line of a job without a time", raw)
         elif name is not None:
             self._of_jobs.append(self._of_job(name, line))
         elif not may:
@@ -245,7 +235,7 @@ class _StoredLines(KernelLog):
             self.skipped["not_from_kernel"] += 1
         else:
             self.beside = Prefix(line.host, line.at)
-            self.take_line(found.line_no, f"{line.text}\n", place=found.number)
+            self.take_line(line_no, f"{line.text}\n", place=self._n_placed)
 
     def _job(self, line: StoredLine) -> LogName | None:
         """The job whose log it is; None where nothing says one."""
