@@ -76,22 +76,17 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
         without_long_lines(whole_file, options.limits, Path(workdir)) as log_file,
     ):
         log = KernelLog(log_file, options)
-        rows, rejected = log.rows, log.rejected
         events: list[KernelEvent] = []
-        n_taken = 0
         with log_file.path.open(encoding="utf-8-sig", newline="\n") as lines:
             for line_no, line in enumerate(lines, 1):
                 if of_the_driver(line):
                     log.take_line(line_no, line)
-                    events.extend(
-                        _event(line_no, row)
-                        for row in rows[n_taken:]
-                        if row.check_name in _OF_THE_DRIVER
-                    )
-                    n_taken = len(rows)
+                    found = [row for row in log.rows if row.check_name in _OF_THE_DRIVER]
+                    events += [_event(line_no, row) for row in found]
+                    log.rows.clear()
     notices = (*log.times.notices(), *log_file.notices())
-    rejected.extend(log_file.too_long)
-    return KernelEvents(tuple(events), tuple(rejected), notices)
+    log.rejected.extend(log_file.too_long)
+    return KernelEvents(tuple(events), tuple(log.rejected), notices)
 
 
 def _event(line_no: int, row: HealthRow) -> KernelEvent:

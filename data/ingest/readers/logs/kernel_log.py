@@ -91,7 +91,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     SourceError
         Where no line of the file has a form of such a log, or `--timezone` is unknown.
     """
-    log, n_other, line_no = KernelLog(source, options), 0, 0
+    log, is_log, n_other, line_no = KernelLog(source, options), False, 0, 0
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
         while piece := lines.readlines(_PIECE):
             for line, matters in zip(piece, may_matter(piece), strict=True):
@@ -100,12 +100,20 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
                     log.take_line(line_no, line)
                 else:
                     n_other += not line.isspace()
-                if not log.is_log and n_other <= _FORM_LINES:
-                    log.is_log = not line.isspace() and is_logged(line)
+                if not is_log and n_other <= _FORM_LINES:
+                    is_log = not line.isspace() and is_logged(line)
                 if line_no % _PROGRESS_LINES == 0:
                     options.progress(f"{source.name}: {line_no:,} lines")
     log.skipped["no_fault"] += n_other
-    return log.whole()
+    batch = log.counted()
+    if batch.rows_read == 0:
+        raise EmptySourceError(f"{source.name}: holds no lines: give a kernel log")
+    if not (is_log or batch.rows_kept or batch.rejected):
+        raise SourceError(
+            f"{source.name}: is no kernel log: none of its {batch.rows_read:,} lines has a form of "
+            "dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give another file"
+        )
+    return batch
 
 
 def may_matter(lines: list[str]) -> list[bool]:
@@ -137,8 +145,6 @@ class KernelLog(HealthLog):
         self.cluster = options.cluster_of()
         self.times = KernelTimes(source, options, self.cluster)
         super().__init__(options, self.times, self._event, source)
-        self.is_log = False
-        """Whether any line has a form of such a log."""
         self.beside = Prefix()
         """Host and time of a line, where it stands in a store that says them beside it."""
         self._announced: _Announced | None = None
@@ -151,19 +157,6 @@ class KernelLog(HealthLog):
         text = _COLOURS.sub("", line) if "\x1b" in line else line
         text = text.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
         self.take(line_no, text, (place or line_no, line, text))
-
-    def whole(self) -> Batch:
-        """All of the log; SourceError where it holds no line of one."""
-        batch = self.counted()
-        if batch.rows_read == 0:
-            raise EmptySourceError(f"{self.source.name}: holds no lines: give a kernel log")
-        if not (self.is_log or batch.rows_kept or batch.rejected):
-            raise SourceError(
-                f"{self.source.name}: is no kernel log: none of its {batch.rows_read:,} lines has "
-                "a form of dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give "
-                "another file"
-            )
-        return batch
 
     def counted(self) -> Batch:
         """What has been taken."""
