@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from data.access import access_of, make_file, make_folder
 from data.errors import SourceError
-from data.ingest import masking, repeating, unnamed, zone_memory
+from data.ingest import masking, unnamed, zone_memory
 from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.reader import NoneKeptError, Options, Rejected, told_rejected
 from data.ingest.readers import known_readers
+from data.ingest.readers.schedulers.sacct_fields import PRESETS
 from data.ingest.recognition import folder_reader, reader_of
 from data.ingest.unnamed import Unnamed
 from data.metrics_files import METRICS
@@ -25,11 +27,22 @@ from data.tables.table import UNNAMED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from data.ingest.reader import Batch, Reader, Source
+    from data.ingest.reader import Batch, MappingFile, Reader, Source
     from data.ingest.zone_memory import Memory
     from data.publish import StoreWriter
 
 __all__ = ["IngestResult", "Options", "ingest", "store_files"]
+
+_OF_THE_STORE = (
+    "default_cluster",
+    "default_stated",
+    "timezones",
+    "remembered",
+    "limits",
+    "own_zone",
+    "progress",
+)
+"""Options that a command does not take."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +125,7 @@ def ingest(
     result = replace(
         _result(writer, reader, found, batch, tables),
         zones=zone_memory.zones_read(batch, options),
-        command=repeating.command(reader, name, options) if called is None else None,
+        command=_command(reader, name, options) if called is None else None,
     )
     own_zone = zone_memory.is_own(batch, options, memory)
     _store(writer, result, batch, own_zone=own_zone)
@@ -349,3 +362,36 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch, *, own_zone:
                 [result.ingest_id, result.path],
             )
             writer.connection.unregister("rejected")
+
+
+def _command(source: str, name: str, options: Options) -> str:
+    """The command line that reads an input as it was read; a relative path becomes a whole one.
+
+    >>> _command("sacct", "/logs/week 1.txt", Options(cluster="a", partial=True))
+    "faultline ingest sacct --cluster a --partial '/logs/week 1.txt'"
+    """
+    words = ["faultline", "ingest", source]
+    for option in fields(Options):
+        value = getattr(options, option.name)
+        if value is None or value is False or option.name in _OF_THE_STORE:
+            continue
+        preset = next((name for name, columns in PRESETS.items() if columns == value), None)
+        if preset is not None:
+            words += ["--preset", preset]
+            continue
+        own = option.name == "timezone" and options.own_zone
+        words.append(f"--{'file-' * own}{option.name.replace('_', '-')}")
+        if value is not True:
+            words.append(_written(value))
+    words.append(name if name == "-" else str(Path(name).absolute()))
+    return shlex.join(words)
+
+
+def _written(value: str | float | tuple[str, ...] | datetime | MappingFile) -> str:
+    """A value as the command takes it."""
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    text = str(getattr(value, "name", value))
+    return str(Path(text).absolute()) if Path(text).is_file() else text
