@@ -101,13 +101,13 @@ def json_objects(
     """The objects of a file of JSON, by the `keys` of JsonRecords."""
 
     def records(source: Source, log: HealthLog) -> Iterator[tuple[int, str, Any]]:
-        found = JsonRecords(source, keys, log.options.limits, grouped=grouped)
-        for line_no, raw, value in found:
-            log.around = found.around
+        reading = JsonRecords(source, keys, log.options.limits, grouped=grouped)
+        for line_no, raw, value in reading:
+            log.around = reading.around
             is_record = isinstance(value, dict | RecordError)
             yield line_no, raw, value if is_record else RecordError("not a JSON object")
-        log.around = found.around
-        log.notices += found.notices()
+        log.around = reading.around
+        log.notices += reading.notices()
 
     return records
 

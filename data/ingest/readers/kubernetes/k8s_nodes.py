@@ -80,7 +80,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     def made(node: dict[str, Any], log: Observations) -> list[Observation]:
         row = _observed(node, log)
         conditions.extend(_conditions(node, row))
-        health.extend(_found(node, row))
+        health.extend(_findings(node, row))
         return [row]
 
     log = Observations(source, options, READER.name, made)
@@ -134,37 +134,37 @@ def _first(labels: dict[str, str | None], names: tuple[str, ...]) -> str | None:
 
 def _conditions(node: dict[str, Any], row: Observation) -> list[Condition]:
     """Whether a node is in service by each condition, and since when."""
-    found = []
+    conditions = []
     stated = k8s.conditions(node)
     for kind, good, name in (
         ("Ready", "True", "Ready"),
         ("NetworkUnavailable", "False", "NetworkAvailable"),
     ):
-        told = stated.get(kind, {})
-        since_at = k8s.since(told)
-        if told and since_at is not None:
-            holds = told.get("status") == good
-            reason = None if holds else k8s.why(told)
-            found.append(Condition(row.cluster, row.node, name, since_at, holds, reason))
+        condition = stated.get(kind, {})
+        since_at = k8s.since(condition)
+        if condition and since_at is not None:
+            holds = condition.get("status") == good
+            reason = None if holds else k8s.why(condition)
+            conditions.append(Condition(row.cluster, row.node, name, since_at, holds, reason))
     spec = k8s.within(node, "spec")
     taint = next((one for one in k8s.listed(spec, "taints") if one.get("key") == _CORDONED), {})
     cordoned = spec.get("unschedulable") is True
     since_at = k8s.instant(taint.get("timeAdded")) if cordoned else None
     reason = ("cordoned" if since_at else _SINCE_UNKNOWN) if cordoned else None
     at = since_at or row.observed_at
-    found.append(Condition(row.cluster, row.node, "Schedulable", at, not cordoned, reason))
-    return found
+    conditions.append(Condition(row.cluster, row.node, "Schedulable", at, not cordoned, reason))
+    return conditions
 
 
-def _found(node: dict[str, Any], row: Observation) -> list[HealthRow]:
+def _findings(node: dict[str, Any], row: Observation) -> list[HealthRow]:
     """What a watcher of the node found and has not taken back."""
     rows = []
-    for kind, told in k8s.conditions(node).items():
-        since_at = k8s.since(told)
+    for kind, condition in k8s.conditions(node).items():
+        since_at = k8s.since(condition)
         is_of_kubernetes = kind in _OF_KUBELET or kind in ("Ready", "NetworkUnavailable")
-        if is_of_kubernetes or told.get("status") != "True" or since_at is None:
+        if is_of_kubernetes or condition.get("status") != "True" or since_at is None:
             continue
-        message = k8s.why(told)
+        message = k8s.why(condition)
         severity = "warning" if _BAD.search(kind) else "info"
         rows.append(HealthRow(row.cluster, row.node, since_at, kind, message, severity=severity))
     return rows

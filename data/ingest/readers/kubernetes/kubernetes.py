@@ -105,15 +105,15 @@ def objects(
         if isinstance(value, dict) and value.get("kind") == "Status":
             message = str(value.get("message") or value.get("reason"))
             raise SourceError(f"{source.name}: is an error of Kubernetes: {message[:200]}")
-        found = _object(value, kinds)
-        if isinstance(found, str):
-            log.skipped[found] += 1
+        record = _object(value, kinds)
+        if isinstance(record, str):
+            log.skipped[record] += 1
         else:
-            yield line_no, raw, found
+            yield line_no, raw, record
     log.notices += records.notices()
     if log.skipped[_OTHER]:
-        told = f"objects other than {' and '.join(kinds)} were left out: each has a source"
-        log.notices.append(told)
+        others = f"objects other than {' and '.join(kinds)}"
+        log.notices.append(f"{others} were left out: each has a source")
 
 
 def _refuse_text(source: Source, kinds: tuple[str, ...]) -> None:

@@ -81,8 +81,8 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
             for line_no, line in enumerate(lines, 1):
                 if of_the_driver(line):
                     log.take_line(line_no, line)
-                    found = [row for row in log.rows if row.check_name in _OF_THE_DRIVER]
-                    events += [_event(line_no, row) for row in found]
+                    faults = [row for row in log.rows if row.check_name in _OF_THE_DRIVER]
+                    events += [_event(line_no, row) for row in faults]
                     log.rows.clear()
     notices = (*log.times.notices(), *log_file.notices())
     log.rejected.extend(log_file.too_long)

@@ -25,8 +25,8 @@ BLANKS = tuple(
     (float(blank), float(blank + 3))
     for blank in (2_147_483_632, 140_737_488_355_328, 9_223_372_036_854_775_792)
 )
-"""What DCGM gives for want of a value, as 32 bits, double and 64 bits (dcgm_structs.h): least and
-largest, which say why."""
+"""What DCGM gives for want of a value, as 32 bits, double and 64 bits (dcgm_structs.h): from the
+first, which says no more, to the third behind it; these say why."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_NODE = "no Hostname, node or instance label: pass --node"
 _NODES = ("Hostname", "hostname", "exported_node", "node", "nodename", "kubernetes_node", "host",
