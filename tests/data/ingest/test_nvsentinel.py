@@ -67,6 +67,8 @@ def test_the_forms_of_sender_and_store_give_the_same_row(tmp_path: Path) -> None
          "healthevent": {k: v for k, v in stored.items() if k != "generatedtimestamp"}},
         {"createdAt": {"$date": {"$numberLong": "1709294400000"}},
          "healthevent": {k: v for k, v in stored.items() if k != "generatedtimestamp"}},
+        {"createdAt": {"$date": 1709294400000},
+         "healthevent": {k: v for k, v in stored.items() if k != "generatedtimestamp"}},
         {"healthevent": stored},
     ]  # fmt: skip
     found = [rows(read_records(tmp_path, form)) for form in forms]
