@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.reader import Reader, RecordError
 from data.ingest.readers.kubernetes import kubernetes as k8s
-from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    import duckdb
+    from data.ingest.rows import Gathered
 
 _SERVICE = "service without GPUs"
 _FINAL_PHASES = ("Succeeded", "Failed")
@@ -55,25 +54,14 @@ def sniff(head: str) -> bool:
     return k8s.is_of_kind(head, "Pod")
 
 
-def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Runs of pods as rows of `pod_runs`; attempts in `jobs` follow when they are merged.
-
-    A pod counts from when it gets a node, for from then on it holds its GPUs. Restarted in place it
-    begins another run; of runs before the last two a snapshot says nothing. Pods of services
-    (deployments, daemons, the node's own) count where they hold GPUs.
-
-    Raises
-    ------
-    SourceError
-        Where the file is no JSON, or an error that Kubernetes answered.
-    """
-    log = Gathered(options, LocalClock(options), _made)
-    log.take_all(source.name, k8s.objects(source, log, "Pod"))
-    return log.batch("pod_runs", typed_frame("pod_runs", log.rows, _Row._fields))
-
-
 def _made(pod: dict[str, Any], log: Gathered) -> list[_Row] | str:
-    """The runs that a pod shows: the present one and the one before."""
+    """The runs that a pod shows, the present one and the one before: rows of `pod_runs`.
+
+    Attempts in `jobs` follow when they are merged. A pod counts from when it gets a node, for from
+    then on it holds its GPUs. Restarted in place it begins another run; of runs before the last two
+    a snapshot says nothing. Pods of services (deployments, daemons, the node's own) count where
+    they hold GPUs.
+    """
     meta, spec, status = (k8s.within(pod, part) for part in ("metadata", "spec", "status"))
     name, namespace = k8s.text(meta.get("name")), k8s.text(meta.get("namespace")) or "default"
     if name is None:
@@ -437,5 +425,5 @@ READER = Reader(
     place=1.6,
     any_length=True,
     sniff=sniff,
-    read=read,
+    read=k8s.rows_of("pod_runs", _Row._fields, _made, "Pod"),
 )

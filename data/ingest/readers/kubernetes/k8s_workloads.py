@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.reader import Reader, RecordError
 from data.ingest.readers.kubernetes import kubernetes as k8s
 from data.ingest.readers.kubernetes.k8s_pods import gpus_of
-from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    import duckdb
+    from data.ingest.rows import Gathered
 
 
 _GROUPS = {
@@ -82,26 +81,14 @@ def sniff(head: str) -> bool:
     return any(_GROUPS[kind] in head for kind in kinds)
 
 
-def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Changes of jobs as rows of `queue_changes`; attempts in `jobs` follow when they are merged.
-
-    Where pods are known, they say attempts and nodes, and a queue says why they went: an eviction
-    is the end of pods that it stopped. A job without pods has attempts from admission to eviction
-    or finish, on nodes unknown. A PodGroup adds queue and priority, and that a job waits.
-
-    Raises
-    ------
-    SourceError
-        Where the file is no JSON, or an error that Kubernetes answered.
-    """
-    log = Gathered(options, LocalClock(options), _made)
-    log.take_all(source.name, k8s.objects(source, log, *_GROUPS))
-    rows = list(dict.fromkeys(log.rows))  # an object shown again, as a watch does, is one
-    return log.batch("queue_changes", typed_frame("queue_changes", rows, _Row._fields))
-
-
 def _made(record: dict[str, Any], log: Gathered) -> list[_Row] | str:
-    """The changes that an object shows."""
+    """The changes that an object shows: rows of `queue_changes`.
+
+    Attempts in `jobs` follow when they are merged. Where pods are known, they say attempts and
+    nodes, and a queue says why they went: an eviction is the end of pods that it stopped. A job
+    without pods has attempts from admission to eviction or finish, on nodes unknown. A PodGroup
+    adds queue and priority, and that a job waits.
+    """
     kind = k8s.text(record.get("kind")) or ""
     if not (k8s.text(record.get("apiVersion")) or "").startswith(_GROUPS[kind]):
         return _OTHER_API
@@ -246,5 +233,5 @@ READER = Reader(
     place=1.61,
     any_length=True,
     sniff=sniff,
-    read=read,
+    read=k8s.rows_of("queue_changes", _Row._fields, _made, *_GROUPS),
 )

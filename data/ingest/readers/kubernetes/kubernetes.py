@@ -15,12 +15,14 @@ from data.ingest.formats.header import first_line
 from data.ingest.formats.json_records import JsonRecords
 from data.ingest.formats.json_text import is_json, members
 from data.ingest.reader import RecordError
+from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from data.ingest.reader import Source
-    from data.ingest.rows import Gathered
+    import duckdb
+
+    from data.ingest.reader import Batch, Options, Source
 
 RESOURCE = {
     "Pod": "pods", "Node": "nodes", "Event": "events", "Workload": "workloads.kueue.x-k8s.io",
@@ -85,6 +87,26 @@ def _kind_of_text(head: str) -> str | None:
         return None
     kinds = [kind for kind in _YAML.findall(head) if kind != "List"]
     return kinds[0] if kinds else None
+
+
+def rows_of(
+    table: str,
+    columns: Sequence[str],
+    make: Callable[[dict[str, Any], Gathered], Sequence[Any] | str],
+    *kinds: str,
+) -> Callable[[Source, Options, duckdb.DuckDBPyConnection], Batch]:
+    """What reads objects of these kinds into rows of a table with these columns.
+
+    `make` gives the rows of an object, or why it is skipped. An object that is shown again, as a
+    watch does, is one.
+    """
+
+    def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
+        log = Gathered(options, LocalClock(options), make)
+        log.take_all(source.name, objects(source, log, *kinds))
+        return log.batch(table, typed_frame(table, list(dict.fromkeys(log.rows)), columns))
+
+    return read
 
 
 def objects(
