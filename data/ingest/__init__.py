@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.access import access_of, make_file, make_folder
-from data.errors import DataError, SourceError
-from data.ingest import masking, repeating, unnamed, zone_memory
+from data.errors import SourceError
+from data.ingest import masking, unnamed, zone_memory
 from data.ingest.formats.source import opened, without_long_lines
-from data.ingest.formats.unsupported import told_text
 from data.ingest.reader import NoneKeptError, Options, Rejected, told_rejected
 from data.ingest.readers import known_readers
+from data.ingest.readers.schedulers.sacct_fields import PRESETS
+from data.ingest.recognition import folder_reader, reader_of
 from data.ingest.unnamed import Unnamed
 from data.metrics_files import METRICS
 from data.tables import forgettable
@@ -25,13 +27,22 @@ from data.tables.table import UNNAMED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from data.ingest.reader import Batch, Reader, Source
+    from data.ingest.reader import Batch, MappingFile, Reader, Source
     from data.ingest.zone_memory import Memory
     from data.publish import StoreWriter
 
 __all__ = ["IngestResult", "Options", "ingest", "store_files"]
 
-SNIFFED_CHARACTERS = 16_384
+_OF_THE_STORE = (
+    "default_cluster",
+    "default_stated",
+    "timezones",
+    "remembered",
+    "limits",
+    "own_zone",
+    "progress",
+)
+"""Options that a command does not take."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +125,7 @@ def ingest(
     result = replace(
         _result(writer, reader, found, batch, tables),
         zones=zone_memory.zones_read(batch, options),
-        command=repeating.command(reader, name, options) if called is None else None,
+        command=_command(reader, name, options) if called is None else None,
     )
     own_zone = zone_memory.is_own(batch, options, memory)
     _store(writer, result, batch, own_zone=own_zone)
@@ -190,7 +201,7 @@ def _read(
 ) -> Iterator[_Read]:
     """What one input holds, as long as it lies open."""
     shown = called or name
-    reader = _folder_reader(source, name)
+    reader = folder_reader(source, name)
     if reader is not None and (read_folder := reader.read_folder) is not None:
         writer.expect(inf)
 
@@ -214,7 +225,7 @@ def _read(
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
             writer.expect(found.path.stat().st_size)
-            reader = _reader(source, found)
+            reader = reader_of(source, found)
 
             def read(options: Options) -> tuple[Source, Batch]:
                 return found, reader.read(found, options, writer.connection)
@@ -264,45 +275,6 @@ def _with_long_lines(error: SourceError, found: Source) -> SourceError:
     return SourceError(
         f"{error}; left out before that: {reason} ({n_lines:,}, from line {first:,})"
     )
-
-
-def _folder_reader(source: str, name: str) -> Reader | None:
-    """The reader of a folder; None where `name` is none, or the source reads files only."""
-    try:
-        if not Path(name).is_dir():
-            return None
-    except OSError as error:
-        raise SourceError(f"{name}: cannot be read ({error.strerror}): check the path") from None
-    known = known_readers()
-    asked = known.values() if source == "auto" else filter(None, [known.get(source)])
-    return next((reader for reader in asked if reader.read_folder is not None), None)
-
-
-def _reader(source: str, found: Source) -> Reader:
-    """The reader by name, or the only one that recognises the input."""
-    known = known_readers()
-    if source in known:
-        return known[source]
-    if source != "auto":
-        from difflib import get_close_matches
-
-        near = get_close_matches(source, [*known, "auto"], n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        raise DataError(
-            f"source {source!r} is unknown: choose one of {', '.join(known)}, or auto{meant}"
-        )
-    with found.path.open(encoding="utf-8-sig", errors="replace") as stream:
-        head = stream.read(SNIFFED_CHARACTERS)
-    matches = [name for name, reader in known.items() if reader.sniff(head)]
-    if len(matches) != 1:
-        from data.ingest.headerless import told_headerless  # reads tables: not for a trace alone
-
-        told = None if matches else told_text(head) or told_headerless(head)
-        if told is not None:
-            raise SourceError(f"{found.name}: {told}")
-        said = f"looks like {' and '.join(matches)}" if matches else "is of no format known"
-        raise SourceError(f"{found.name}: {said}: name one of {', '.join(known)}")
-    return known[matches[0]]
 
 
 def _result(
@@ -390,3 +362,36 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch, *, own_zone:
                 [result.ingest_id, result.path],
             )
             writer.connection.unregister("rejected")
+
+
+def _command(source: str, name: str, options: Options) -> str:
+    """The command line that reads an input as it was read; a relative path becomes a whole one.
+
+    >>> _command("sacct", "/logs/week 1.txt", Options(cluster="a", partial=True))
+    "faultline ingest sacct --cluster a --partial '/logs/week 1.txt'"
+    """
+    words = ["faultline", "ingest", source]
+    for option in fields(Options):
+        value = getattr(options, option.name)
+        if value is None or value is False or option.name in _OF_THE_STORE:
+            continue
+        preset = next((name for name, columns in PRESETS.items() if columns == value), None)
+        if preset is not None:
+            words += ["--preset", preset]
+            continue
+        own = option.name == "timezone" and options.own_zone
+        words.append(f"--{'file-' * own}{option.name.replace('_', '-')}")
+        if value is not True:
+            words.append(_written(value))
+    words.append(name if name == "-" else str(Path(name).absolute()))
+    return shlex.join(words)
+
+
+def _written(value: str | float | tuple[str, ...] | datetime | MappingFile) -> str:
+    """A value as the command takes it."""
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    text = str(getattr(value, "name", value))
+    return str(Path(text).absolute()) if Path(text).is_file() else text

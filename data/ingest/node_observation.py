@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,13 +85,12 @@ class Observations:
     """Of local times, where the file says it."""
     stated_at: datetime | None = None
     """When the export itself says that it was made."""
-    told: Counter[str] = field(default_factory=Counter)
-    """What users must know of single records, and how often."""
 
     def __post_init__(self) -> None:
         self.clock = LocalClock(self.options, self.default_zone)
         self._dated = False
         self.gathered = Gathered(self.options, self.clock, lambda record, _: self._made(record))
+        self.told = self.gathered.told
 
     @property
     def observed_at(self) -> datetime:
@@ -103,7 +101,7 @@ class Observations:
 
     def cluster(self, stated: str | None) -> str:
         """The cluster of a record that may name one."""
-        return self.options.cluster or known(stated) or self.options.default_cluster
+        return self.options.cluster_of(known(stated))
 
     def time(self, text: str | None, cluster: str) -> datetime | None:
         """An instant of a local time; None where the text is none."""
@@ -130,7 +128,6 @@ class Observations:
             "node_inventory", list(rows.values()), Observation._fields, source=self.name
         )
         batch = self.gathered.batch("node_inventory", frame)
-        batch.notices += [f"{text}: {n:,}" for text, n in self.told.items()]
         if self._dated and self.options.at is None and self.stated_at is None:
             batch.notices.append(
                 "the export does not say when it was made: taken as observed at "

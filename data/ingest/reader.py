@@ -277,6 +277,10 @@ class Options:
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 
+    def cluster_of(self, stated: str | None = None) -> str:
+        """Cluster of a record, which may state one."""
+        return self.cluster or stated or self.default_cluster
+
     @property
     def zones(self) -> dict[str, str]:
         """Zone of each cluster of which one is known."""

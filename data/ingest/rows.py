@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pandas as pd
@@ -20,8 +20,9 @@ from data.tables import records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from data.ingest.reader import Options
+    from data.publish.writer import Rows
 
+PROGRESS_RECORDS = 200_000
 _UTC_NAMES = frozenset({"UTC", "GMT", "Z"})
 
 
@@ -113,34 +114,22 @@ _KINDS = {
 
 
 @dataclass
-class Gathered:
-    """What was made of the records of one input so far."""
+class Tally:
+    """What became of the records of one input so far."""
 
     options: Options
     clock: LocalClock
-    make: Callable[[Any, Gathered], Iterable[Any] | str]
-    """Of a record its rows, or a reason to skip it; RecordError where it cannot be read."""
-    rows: list[Any] = field(default_factory=list)
-    rejected: Rejections = field(default_factory=Rejections)
-    skipped: Counter[str] = field(default_factory=Counter)
-    n_kept: int = 0
+    rejected: Rejections = field(default_factory=Rejections, init=False)
+    skipped: Counter[str] = field(default_factory=Counter, init=False)
+    n_kept: int = field(default=0, init=False)
     """Records of which rows were made."""
-    clusters: set[str] = field(default_factory=set)
-    first_at: datetime | None = None
-    last_at: datetime | None = None
-
-    def take(self, line_no: int, raw: str, record: Any) -> None:
-        """Puts one record into its place."""
-        try:
-            made = self.make(record, self)
-        except (RecordError, HostListError) as error:
-            self.rejected.reject(line_no, str(error), raw)
-            return
-        if isinstance(made, str):
-            self.skipped[made] += 1
-        else:
-            self.rows.extend(made)
-            self.n_kept += 1
+    clusters: set[str] = field(default_factory=set, init=False)
+    first_at: datetime | None = field(default=None, init=False)
+    last_at: datetime | None = field(default=None, init=False)
+    told: Counter[str] = field(default_factory=Counter, init=False)
+    """What users must know of single records, and how often."""
+    notices: list[str] = field(default_factory=list, init=False)
+    """What they must know of the input."""
 
     def saw(self, cluster: str, *times: datetime | None) -> None:
         """Notes whose records these are, and when they are of."""
@@ -152,7 +141,7 @@ class Gathered:
                 if self.last_at is None or at > self.last_at:
                     self.last_at = at
 
-    def batch(self, table: str, rows: pd.DataFrame) -> Batch:
+    def batch(self, table: str, rows: Rows) -> Batch:
         """All of the input; its rows belong to one table."""
         return Batch(
             {table: rows},
@@ -163,8 +152,44 @@ class Gathered:
             last_at=self.last_at,
             clusters=tuple(sorted(self.clusters)),
             local=frozenset(self.clock.local),
-            notices=self.clock.notices(),
+            notices=[
+                *self.clock.notices(),
+                *(f"{text}: {n:,}" for text, n in self.told.items() if n),
+                *self.notices,
+            ],
         )
+
+
+@dataclass
+class Gathered(Tally):
+    """The same, with the rows that were made record by record."""
+
+    make: Callable[[Any, Any], Iterable[Any] | str]
+    """Of a record, and of this, its rows or a reason to skip it; RecordError where it cannot be
+    read."""
+    rows: list[Any] = field(default_factory=list, init=False)
+
+    def take_all(self, name: str, records: Iterable[tuple[int, str, Any]]) -> None:
+        """Puts all records of a file into their places: line, text and content of each."""
+        for n_taken, (line_no, raw, record) in enumerate(records, 1):
+            self.take(line_no, raw, record)
+            if n_taken % PROGRESS_RECORDS == 0:
+                self.options.progress(f"{name}: {n_taken:,} records")
+
+    def take(self, line_no: int, raw: str, record: Any) -> None:
+        """Puts one record into its place; a RecordError stands for one that cannot be read."""
+        try:
+            if isinstance(record, RecordError):
+                raise record
+            made = self.make(record, self)
+        except (RecordError, HostListError) as error:
+            self.rejected.reject(line_no, str(error), raw)
+            return
+        if isinstance(made, str):
+            self.skipped[made] += 1
+        else:
+            self.rows.extend(made)
+            self.n_kept += 1
 
 
 def typed_frame(
@@ -178,28 +203,6 @@ def typed_frame(
     for name, text in texts.items():
         values = [text] * len(frame) if isinstance(text, str) else list(text)
         frame[name] = pd.array(values, dtype="string")
-    return frame
-
-
-class HealthRow(NamedTuple):
-    """One observation; the columns of `health_events` that a reader fills."""
-
-    cluster: str
-    node: str
-    observed_at: datetime | None
-    check_name: str
-    message: str | None
-    gpu: str | None = None
-    severity: str | None = None
-    xid: int | None = None
-    sxid: int | None = None
-    job_id: str | None = None
-
-
-def health_frame(rows: Sequence[HealthRow], source: str, key: Sequence[str]) -> pd.DataFrame:
-    """Rows of `health_events` with `source` and, over the columns `key`, `event_id`."""
-    frame = typed_frame("health_events", rows, HealthRow._fields, source=source)
-    frame["event_id"] = pd.array(occurrence_keys(frame, key), dtype="string")
     return frame
 
 

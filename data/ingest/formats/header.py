@@ -1,4 +1,4 @@
-"""The first line of a text of columns."""
+"""The first line of a text."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def header_of(text: str, delimiter: str = ",") -> frozenset[str]:
     except csv.Error:  # a field of over 131,072 characters
         return frozenset()
     return frozenset(field.strip().lstrip("\ufeff") for field in row)
+
+
+def first_line(head: str) -> str:
+    """The first line that is not blank, without the mark of the order of bytes before it."""
+    return next((line for line in head.splitlines() if line.strip()), "").lstrip("\ufeff")

@@ -156,18 +156,18 @@ class JsonRecords:
         while True:
             try:
                 value, end = _DECODE(self._text, self._at)
-            except RecursionError:
-                self.is_cut = True
-                return self._broken(self._limits.depth_reason)
-            except ValueError:
+            except (RecursionError, ValueError) as error:
                 end_of_broken = end_of_value(self._text, self._at)
+                too_deep = isinstance(error, RecursionError)
                 if end_of_broken is not None:
-                    return self._taken(end_of_broken, RecordError(NO_JSON))
+                    reason = self._limits.depth_reason if too_deep else NO_JSON
+                    return self._taken(end_of_broken, RecordError(reason))
                 too_long = len(self._text) - self._at > self._limits.line_bytes
                 if not too_long and self._read_on():
                     continue
                 self.is_cut = True
-                return self._broken(self._limits.line_reason if too_long else CUT_OFF)
+                without_end = self._limits.line_reason if too_long else CUT_OFF
+                return self._broken(self._limits.depth_reason if too_deep else without_end)
             if end == len(self._text) and self._read_on():
                 continue  # a number may go on
             text = self._text[self._at : end]

@@ -29,6 +29,11 @@ _ESCAPE = re.compile(
 _OPENING, _CLOSING = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
 
 
+def is_json(head: str) -> bool:
+    """Whether a text begins as a list or an object."""
+    return head.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
+
+
 def without_lone_surrogates(text: str) -> str:
     r"""The JSON with U+FFFD for each half of a character, which no text can hold.
 

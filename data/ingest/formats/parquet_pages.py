@@ -67,17 +67,17 @@ def refuse_untrue_size(file: BinaryIO, chunk: Chunk, page: Page) -> None:
     file.seek(page.at + n_levels)
     content = file.read(page.n_packed - n_levels)
     stated, found = page.n_unpacked - n_levels, 0
-    if codec == _SNAPPY:  # states its size itself
-        found = sum((byte & 127) << 7 * place for place, byte in enumerate(_varint_of(content)))
-    elif codec == _LZ4:
-        found = min(stated, _LZ4_MOST * len(content))
-    else:
-        try:
+    try:
+        if codec == _SNAPPY:  # states its size itself
+            found, _ = _number(content, 0)
+        elif codec == _LZ4:
+            found = min(stated, _LZ4_MOST * len(content))
+        else:
             with pa.CompressedInputStream(pa.BufferReader(content), codec) as stream:
                 while found <= stated and (block := stream.read(_STEP)):
                     found += len(block)
-        except (pa.ArrowException, OSError) as error:
-            raise _other_size(chunk, page) from error
+    except (pa.ArrowException, OSError, IndexError) as error:
+        raise _other_size(chunk, page) from error
     if found != stated:
         raise _other_size(chunk, page)
 
@@ -121,12 +121,6 @@ def _in_runs(content: bytes, width: int, of: int) -> tuple[int, int]:
         n_of += (head >> 1) * (int.from_bytes(content[at : at + size], "little") == of)
         at += size
     return made, n_of
-
-
-def _varint_of(content: bytes) -> bytes:
-    """The bytes of the number with which a content begins."""
-    end = next((place for place, byte in enumerate(content[:5]) if byte < 128), 4)
-    return content[: end + 1]
 
 
 def longest_entry(chunk: Chunk, page: Page, content: bytes) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data.ingest.reader import Options, RecordError
-from data.ingest.readers.metrics.exposition import (
+from data.ingest.readers.metrics.dcgm import (
     BROKEN,
     IMPOSSIBLE_TIME,
     INFINITE,
@@ -18,10 +18,9 @@ from data.ingest.readers.metrics.exposition import (
     PARTS,
     PROSE,
     SHORTENED,
-    Sample,
     samples,
 )
-from data.ingest.readers.metrics.metric_series import NO_NODE, Series, series_of
+from data.ingest.readers.metrics.metric_samples import NO_NODE, Sample, Series, series_of
 from data.limits import Limits
 from data.metric_kinds import MetricKind, metric_kind
 

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from data.errors import SourceError
+from data.ingest import rows as rows_of_readers
 from data.ingest.reader import Batch, Options, Source
 from data.ingest.readers.health import gcm_health
 
@@ -36,7 +37,7 @@ def read(folder: Path, text: str, **options: Any) -> Batch:
     path = folder / "checks.jsonl"
     path.write_text(text, encoding="utf-8")
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC))
-    return gcm_health.read(source, Options(**options), duckdb.cursor())
+    return gcm_health.READER.read(source, Options(**options), duckdb.cursor())
 
 
 def read_checks(folder: Path, *changes: dict[str, Any], **options: Any) -> Batch:
@@ -215,7 +216,7 @@ def test_a_file_without_records_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_progress_is_told_of_a_long_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gcm_health, "_PROGRESS_RECORDS", 2)
+    monkeypatch.setattr(rows_of_readers, "PROGRESS_RECORDS", 2)
     told: list[str] = []
     read_checks(tmp_path, {}, {}, {}, progress=told.append)
     assert told == ["checks.jsonl: 2 records"]

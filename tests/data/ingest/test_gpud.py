@@ -42,7 +42,7 @@ def read(folder: Path, found: Any, **stated: Any) -> tuple[Batch, list[tuple[Any
     path = folder / "gpud.json"
     path.write_text(found if isinstance(found, str) else json.dumps(found))
     options = Options(**{"node": "n1", "cluster": "c"} | stated)
-    batch = gpud.read(Source(path, path.name, MODIFIED), options, duckdb.cursor())
+    batch = gpud.READER.read(Source(path, path.name, MODIFIED), options, duckdb.cursor())
     frame = batch.tables["health_events"].astype(object)
     frame = frame.where(frame.notna(), None)
     names = ["node", "check_name", "severity", "gpu", "xid", "sxid"]

@@ -22,7 +22,7 @@ NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 def read(path: Path, **options: Any) -> Batch:
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC))
-    return ipmi_sel.read(source, Options(**{"node": "n1", **options}), duckdb.cursor())
+    return ipmi_sel.READER.read(source, Options(**{"node": "n1", **options}), duckdb.cursor())
 
 
 def read_text(folder: Path, text: str, **options: Any) -> Batch:

@@ -90,7 +90,9 @@ def pod(name: str, start: float, end: float | None = None, code: int = 0) -> dic
 def read(folder: Path, *objects: Any) -> Batch:
     path = folder / "k8s.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    return k8s_workloads.read(Source(path, path.name, NOON), Options(cluster="c"), duckdb.cursor())
+    return k8s_workloads.READER.read(
+        Source(path, path.name, NOON), Options(cluster="c"), duckdb.cursor()
+    )
 
 
 def changes(batch: Batch) -> list[tuple[Any, ...]]:

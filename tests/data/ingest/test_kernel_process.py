@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from data.ingest.readers.logs.kernel_process import process_of
+from data.ingest.readers.logs.kernel_events import process_of
 
 START = "NVRM: Xid (PCI:0000:9b:00): "
 

@@ -38,7 +38,7 @@ def at(hours: float) -> str:
 
 def read(reader: ModuleType, path: Path) -> Batch:
     source = Source(path, path.name, NOON + timedelta(hours=20))
-    batch: Batch = reader.read(source, Options(cluster="c"), duckdb.cursor())
+    batch: Batch = reader.READER.read(source, Options(cluster="c"), duckdb.cursor())
     return batch
 
 

@@ -30,7 +30,7 @@ EVENT: dict[str, Any] = {
 
 def read(path: Path, **options: Any) -> Batch:
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC))
-    return nvsentinel.read(source, Options(**options), duckdb.cursor())
+    return nvsentinel.READER.read(source, Options(**options), duckdb.cursor())
 
 
 def read_records(folder: Path, *records: object, **options: Any) -> Batch:
@@ -66,6 +66,8 @@ def test_the_forms_of_sender_and_store_give_the_same_row(tmp_path: Path) -> None
         {"_id": {"$oid": "1"}, "createdAt": {"$date": "2024-03-01T12:00:00Z"},
          "healthevent": {k: v for k, v in stored.items() if k != "generatedtimestamp"}},
         {"createdAt": {"$date": {"$numberLong": "1709294400000"}},
+         "healthevent": {k: v for k, v in stored.items() if k != "generatedtimestamp"}},
+        {"createdAt": {"$date": 1709294400000},
          "healthevent": {k: v for k, v in stored.items() if k != "generatedtimestamp"}},
         {"healthevent": stored},
     ]  # fmt: skip

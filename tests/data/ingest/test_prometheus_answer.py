@@ -10,7 +10,7 @@ import pytest
 
 from data.errors import SourceError
 from data.ingest.reader import RecordError, Source
-from data.ingest.readers.metrics.prometheus_answer import (
+from data.ingest.readers.metrics.prometheus_json import (
     NO_METRIC,
     NO_SERIES,
     AnsweredSeries,

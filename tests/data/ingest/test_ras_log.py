@@ -26,7 +26,7 @@ ALERT = (
 def read(path: Path, **options: Any) -> Batch:
     truncated = options.pop("truncated", None)
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC), truncated=truncated)
-    return ras_log.read(source, Options(**options), duckdb.cursor())
+    return ras_log.READER.read(source, Options(**options), duckdb.cursor())
 
 
 def read_text(folder: Path, text: str, **options: Any) -> Batch:
@@ -148,7 +148,7 @@ def test_the_end_of_a_cut_file_is_no_record(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="holds no lines"):
+    with pytest.raises(SourceError, match="holds no records"):
         read_text(tmp_path, "\n")
 
 

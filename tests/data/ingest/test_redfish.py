@@ -29,7 +29,7 @@ NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 def read(path: Path, **options: Any) -> Batch:
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC))
-    return redfish.read(source, Options(**{"node": "n1", **options}), duckdb.cursor())
+    return redfish.READER.read(source, Options(**{"node": "n1", **options}), duckdb.cursor())
 
 
 def read_text(folder: Path, text: str, **options: Any) -> Batch:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.actions import Options, ingest_files
-from data.ingest.secrets import MASK, SUSPECT, masked
+from data.ingest.masking import MASK, SUSPECT, masked
 from data.store import Store
 
 if TYPE_CHECKING:

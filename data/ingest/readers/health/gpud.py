@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from data.errors import SourceError
-from data.ingest.formats.json_records import JsonRecords
 from data.ingest.formats.json_text import members
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.health import HealthLog, HealthRow, events_of, json_objects
+from data.ingest.reader import Reader, RecordError
 from data.ingest.readers.kubernetes import kubernetes as k8s
 from data.ingest.readers.logs.kernel_line import pci_address
-from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 _LISTS = ("events", "states", "info")
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "severity", "xid", "sxid", "message")
@@ -28,7 +22,6 @@ _CODE = re.compile(
     r"(?P<switch>S?)XID (?P<code>\d{1,5})\b(?: \(.{0,200}?\))? detected on (?:GPU )?"
     r"(?:PCI:)?(?P<gpu>[0-9a-fA-F]{4,8}(?::[0-9a-fA-F]{2}){2})?"
 )
-_UNDATED = "states without a time: taken as of {at:%Y-%m-%d %H:%M:%S} UTC, {why}: {n:,}"
 
 
 def sniff(head: str) -> bool:
@@ -40,80 +33,36 @@ def sniff(head: str) -> bool:
     return "component" in keys and not keys.isdisjoint(_LISTS) and "apiVersion" not in keys
 
 
-def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Events, and states that are not well, as rows of `health_events`.
+def _event(record: dict[str, Any], log: HealthLog) -> list[HealthRow] | str:
+    """The row of an event or of a state that is not well, or why there is none.
 
     A fatal event is critical, as is a state for which gpud asks to reboot or repair the node; all
     else is a warning at most, for gpud reports jobs' own faults, too. An event of an XID or SXid
     gets its severity from the catalog at publish. Healthy states and components without events are
     skipped. The API does not name its node: `--node` does, else a `node` or `hostname` that was
-    added to a component. A state without a time is of `--at`, else of the file's modification time.
-
-    Raises
-    ------
-    SourceError
-        Where the file holds no record.
+    added to a component.
     """
-    records = JsonRecords(source, _LISTS, options.limits, grouped=True)
-    undated_at = options.at or source.modified_at
-    n_undated = 0
-
-    def made(record: object, log: Gathered) -> list[HealthRow] | str:
-        nonlocal n_undated
-        row = _made(record, records.around, log)
-        if isinstance(row, str):
-            return row
-        if row.observed_at is None and _is_state(record):
-            n_undated += 1
-            row = row._replace(observed_at=undated_at)
-        log.saw(row.cluster, row.observed_at)
-        return [row]
-
-    log = Gathered(options, LocalClock(options), made)
-    for line_no, raw, record in records:
-        log.take(line_no, raw, record)
-    batch = log.batch("health_events", health_frame(log.rows, "health_check", _KEY))
-    if batch.rows_read == 0:
-        raise SourceError(f"{source.name}: holds no records: give what gpud's /v1/events answers")
-    if n_undated:
-        why = "as stated" if options.at else "the file's modification time (pass --at)"
-        batch.notices.append(_UNDATED.format(at=undated_at, why=why, n=n_undated))
-    batch.notices += records.notices()
-    return batch
-
-
-def _is_state(record: object) -> bool:
-    return isinstance(record, dict) and ("health" in record or "healthy" in record)
-
-
-def _made(record: object, around: dict[str, object], log: Gathered) -> HealthRow | str:
-    """The row of an event or state, or why there is none."""
-    if isinstance(record, RecordError):
-        raise record
-    if not isinstance(record, dict):
-        raise RecordError("not a JSON object")
-    if not _is_state(record) and any(name in record and not record[name] for name in _LISTS):
+    is_state = "health" in record or "healthy" in record
+    if not is_state and any(name in record and not record[name] for name in _LISTS):
         return "no events"
-    node = k8s.text(around.get("node") or around.get("hostname")) or log.options.node
+    node = k8s.text(log.around.get("node") or log.around.get("hostname")) or log.options.node
     if node is None:
         raise RecordError("names no node: pass --node")
-    component = k8s.text(record.get("component") or around.get("component"))
+    component = k8s.text(record.get("component") or log.around.get("component"))
     name = k8s.text(record.get("name")) or component
     if name is None:
         raise RecordError("no name")
-    cluster = log.options.cluster or log.options.default_cluster
     at = k8s.instant(record.get("time"))
-    if _is_state(record):
-        health = _health(record)
-        if health in _WELL:
-            return "healthy"
-        message = k8s.told(record.get("reason"), record.get("error"))
-        severity = "critical" if _asks_for_repair(record) else _OF_HEALTH[health]
-        return HealthRow(cluster, node, at, component or name, message, severity=severity)
-    message, kind = k8s.text(record.get("message")), k8s.text(record.get("type"))
-    if message is None and kind is None and at is None:
+    row = HealthRow(log.options.cluster_of(), node, at, name, None)
+    return _of_state(record, row, component, log) if is_state else [_of_event(record, row)]
+
+
+def _of_event(event: dict[str, Any], row: HealthRow) -> HealthRow:
+    """The row of an event."""
+    message, kind = k8s.text(event.get("message")), k8s.text(event.get("type"))
+    if message is None and kind is None and row.observed_at is None:
         raise RecordError("no event")
-    row = HealthRow(cluster, node, at, name, message, severity=_OF_TYPE.get(kind or ""))
+    row = row._replace(message=message, severity=_OF_TYPE.get(kind or ""))
     found = _CODE.match(message or "")
     if found is None:
         return row
@@ -123,6 +72,25 @@ def _made(record: object, around: dict[str, object], log: Gathered) -> HealthRow
         xid=None if found["switch"] else code,
         sxid=code if found["switch"] else None,
     )
+
+
+def _of_state(
+    state: dict[str, Any], row: HealthRow, component: str | None, log: HealthLog
+) -> list[HealthRow] | str:
+    """The row of a state; one without a time is of `--at`, else of when the file was modified."""
+    health = _health(state)
+    if health in _WELL:
+        return "healthy"
+    severity = "critical" if _asks_for_repair(state) else _OF_HEALTH[health]
+    if row.observed_at is None:
+        row = row._replace(observed_at=log.options.at or log.source.modified_at)
+        why = "as stated" if log.options.at else "the file's modification time (pass --at)"
+        as_of = f"taken as of {row.observed_at:%Y-%m-%d %H:%M:%S} UTC, {why}"
+        log.told[f"states without a time: {as_of}"] += 1
+    message = k8s.told(state.get("reason"), state.get("error"))
+    return [
+        row._replace(check_name=component or row.check_name, message=message, severity=severity)
+    ]
 
 
 def _health(state: dict[str, Any]) -> str:
@@ -159,5 +127,11 @@ READER = Reader(
     any_length=True,
     cluster_by_host=True,
     sniff=sniff,
-    read=read,
+    read=events_of(
+        json_objects(*_LISTS, grouped=True),
+        _event,
+        "health_check",
+        "what gpud's /v1/events answers",
+        key=_KEY,
+    ),
 )

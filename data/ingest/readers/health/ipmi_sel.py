@@ -6,17 +6,15 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.errors import SourceError
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
+from data.ingest.formats.header import first_line
+from data.ingest.health import HealthLog, HealthRow, events_of
+from data.ingest.reader import Reader, RecordError, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import duckdb
+    from data.ingest.rows import LocalClock
 
-
-_KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message")
 _DATE = r"(?:\d\d/\d\d/(?:\d\d){1,2}|\d{4}-\d\d-\d\d)"
 _CLOCK = r"\d\d:\d\d:\d\d(?: [AP]M)?(?: [A-Z]{1,5})?"
 _HOST = r"(?:(?P<host>[\w.-]{1,255}): +)?"
@@ -61,11 +59,11 @@ a warning: machines have several, and go on."""
 
 def sniff(head: str) -> bool:
     """Whether the first line that says something is an event."""
-    first = next((line.strip() for line in head.splitlines() if line.strip()), "")
+    first = first_line(head).strip()
     return bool(_LINE.match(first) or _OEM.match(first) or _BLOCK.match(first))
 
 
-class _Event(NamedTuple):
+class _Written(NamedTuple):
     """One event as it is written; texts are empty where nothing stands."""
 
     host: str | None
@@ -77,28 +75,12 @@ class _Event(NamedTuple):
     """Whether the state that it tells of has ended."""
 
 
-def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Events as rows of `health_events`.
-
-    Three forms are read: `sel list` and `sel elist` with bars, the same with commas (`-c`), and the
-    blocks of `-v`. An event that has ended (Deasserted) is info; severity is NULL where no words
-    tell it. The time is unknown where the service processor had not been told it.
-
-    Raises
-    ------
-    SourceError
-        Where the file holds no record, or `--timezone` is unknown.
-    """
-    log = Gathered(options, LocalClock(options), _made)
-    for line_no, raw in _records(source):
-        log.take(line_no, raw, raw)
-    batch = log.batch("health_events", health_frame(log.rows, "bmc", _KEY))
-    if batch.rows_read == 0:
-        raise SourceError(f"{source.name}: holds no records: give what ipmitool sel elist prints")
-    return batch
+def _records(source: Source, _: HealthLog) -> Iterator[tuple[int, str, str]]:
+    """Every event of `sel list` or `sel elist`, with bars or commas (`-c`), or in blocks (`-v`)."""
+    return ((line_no, text, text) for line_no, text in _texts(source))
 
 
-def _records(source: Source) -> Iterator[tuple[int, str]]:
+def _texts(source: Source) -> Iterator[tuple[int, str]]:
     """Line number and text of every event: a line, or a block up to a blank line or the next."""
     block: list[str] = []
     begun_at = 0
@@ -119,8 +101,12 @@ def _records(source: Source) -> Iterator[tuple[int, str]]:
         yield begun_at, "\n".join(block)
 
 
-def _made(raw: str, log: Gathered) -> list[HealthRow] | str:
-    """The row of an event, or a reason to skip it."""
+def _event(raw: str, log: HealthLog) -> list[HealthRow] | str:
+    """The row of an event, or a reason to skip it.
+
+    One that has ended (Deasserted) is info; severity is NULL where no words tell it. The time is
+    unknown where the service processor had not been told it.
+    """
     if raw.endswith(_NO_EVENTS):
         return "no_entries"
     event = _of_block(raw) if _BLOCK.match(raw) else _of_line(raw)
@@ -131,9 +117,8 @@ def _made(raw: str, log: Gathered) -> list[HealthRow] | str:
     node = event.host or log.options.node
     if node is None:
         raise RecordError("no host on the line: pass --node")
-    cluster = log.options.cluster or log.options.default_cluster
+    cluster = log.options.cluster_of()
     at = _instant(event, cluster, log.clock)
-    log.saw(cluster, at)
     severity = "info" if event.is_over else _severity(event.words)
     message = ": ".join(filter(None, (event.sensor, event.words))) or None
     if message is not None and event.is_over:
@@ -141,7 +126,7 @@ def _made(raw: str, log: Gathered) -> list[HealthRow] | str:
     return [HealthRow(cluster, node, at, _check(event.sensor), message, severity=severity)]
 
 
-def _of_line(raw: str) -> _Event | None:
+def _of_line(raw: str) -> _Written | None:
     """The event on a line; None where it is none."""
     found = _LINE.fullmatch(raw)
     if found is None:
@@ -149,10 +134,10 @@ def _of_line(raw: str) -> _Event | None:
     parts = [part.strip() for part in found["rest"].split(found["mark"])]
     is_over = "Deasserted" in parts
     words = ", ".join(part for part in parts if part and part not in ("Asserted", "Deasserted"))
-    return _Event(found["host"], found["date"], found["clock"], found["sensor"], words, is_over)
+    return _Written(found["host"], found["date"], found["clock"], found["sensor"], words, is_over)
 
 
-def _of_block(raw: str) -> _Event:
+def _of_block(raw: str) -> _Written:
     """The event of a block of `-v`, of which the description may be empty."""
     found = (_FIELD.fullmatch(line) for line in raw.split("\n"))
     fields = {one["name"]: one["value"].strip() for one in found if one}
@@ -162,7 +147,7 @@ def _of_block(raw: str) -> _Event:
     date, _, clock = fields.get("Timestamp", "").partition(" ")
     if not re.fullmatch(_DATE, date):
         date = clock = ""
-    return _Event(
+    return _Written(
         None,
         date or None,
         clock.strip() or None,
@@ -172,7 +157,7 @@ def _of_block(raw: str) -> _Event:
     )
 
 
-def _instant(event: _Event, cluster: str, clock: LocalClock) -> datetime | None:
+def _instant(event: _Written, cluster: str, clock: LocalClock) -> datetime | None:
     """When it was; None where the service processor did not know."""
     if event.date is None or event.clock is None:
         return None
@@ -218,5 +203,5 @@ READER = Reader(
     options=("node",),
     cluster_by_host=True,
     sniff=sniff,
-    read=read,
+    read=events_of(_records, _event, "bmc", "what ipmitool sel elist prints"),
 )

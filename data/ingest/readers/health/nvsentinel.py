@@ -2,68 +2,50 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from data.errors import SourceError
-from data.ingest.formats.json_records import JsonRecords
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
+from data.ingest.formats.json_text import is_json
+from data.ingest.health import (
+    HealthLog,
+    HealthRow,
+    events_of,
+    instant_of,
+    json_objects,
+    text_of,
+)
+from data.ingest.reader import Reader, RecordError
 
 if TYPE_CHECKING:
-    import duckdb
+    from datetime import datetime
 
+    from data.ingest.rows import LocalClock
 
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "severity", "xid", "message")
-_EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800  # 2000 to 2100
 
 
 def sniff(head: str) -> bool:
     """Whether JSON holds an event with a check and a verdict."""
-    if head.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
-        return False
     words = head.lower()
-    return all(f'"{name}"' in words for name in ("checkname", "isfatal", "ishealthy"))
+    named = all(f'"{name}"' in words for name in ("checkname", "isfatal", "ishealthy"))
+    return is_json(head) and named
 
 
-def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Events of what is not well as rows of `health_events`, one for each GPU that they name.
+def _event(record: dict[str, Any], log: HealthLog) -> list[HealthRow] | str:
+    """The rows of an event, one for each GPU that it names; `healthy` where all is well.
 
-    A file holds one event or many, bare, in a list `events`, or in documents with a `healthevent`.
-    A fatal one is critical, others are warnings; that of an XID is set from the catalog at publish.
-    Events that all is well are skipped (`healthy`). A bare event may lack a time, which then stays
-    unknown.
-
-    Raises
-    ------
-    SourceError
-        Where the file holds no record.
+    An event is bare, in a list `events`, or in a document with a `healthevent`. A fatal one is
+    critical, others are warnings; that of an XID is set from the catalog at publish. A bare event
+    may lack a time, which then stays unknown.
     """
-    log = Gathered(options, LocalClock(options), _made)
-    records = JsonRecords(source, ("events",), options.limits)
-    for line_no, raw, record in records:
-        log.take(line_no, raw, record)
-    batch = log.batch("health_events", health_frame(log.rows, "health_check", _KEY))
-    if batch.rows_read == 0:
-        raise SourceError(f"{source.name}: holds no records: give health events of NVSentinel")
-    batch.notices += records.notices()
-    return batch
-
-
-def _made(record: object, log: Gathered) -> list[HealthRow] | str:
-    """The rows of an event, or `healthy`."""
-    if isinstance(record, RecordError):
-        raise record
-    if not isinstance(record, dict):
-        raise RecordError("not a JSON object")
     event = _lower(record)
     created_at = event.get("createdat")
     if isinstance(event.get("healthevent"), dict):
         event = _lower(event["healthevent"])
-    check, node = _text(event.get("checkname")), _text(event.get("nodename")) or log.options.node
+    check = text_of(event.get("checkname"))
+    node = text_of(event.get("nodename")) or log.options.node
     if check is None or node is None:
         raise RecordError("no checkName" if check is None else "no nodeName")
-    cluster = log.options.cluster or log.options.default_cluster
+    cluster = log.options.cluster_of()
     at = _instant(event.get("generatedtimestamp") or created_at, cluster, log.clock)
     is_healthy, is_fatal = event.get("ishealthy", False), event.get("isfatal", False)
     if not isinstance(is_healthy, bool) or not isinstance(is_fatal, bool):
@@ -71,15 +53,9 @@ def _made(record: object, log: Gathered) -> list[HealthRow] | str:
     log.saw(cluster, at)
     if is_healthy:
         return "healthy"
-    row = HealthRow(
-        cluster,
-        node,
-        at,
-        check,
-        _text(event.get("message")),
-        severity="critical" if is_fatal else "warning",
-        xid=_xid(check, event.get("errorcode")),
-    )
+    severity, xid = "critical" if is_fatal else "warning", _xid(check, event.get("errorcode"))
+    message = text_of(event.get("message"))
+    row = HealthRow(cluster, node, at, check, message, severity=severity, xid=xid)
     return [row._replace(gpu=gpu) for gpu in _gpus(event.get("entitiesimpacted"))]
 
 
@@ -93,7 +69,7 @@ def _gpus(entities: object) -> list[str | None]:
     named: dict[str, list[str]] = {"gpu": [], "pci": []}
     for entity in entities if isinstance(entities, list) else ():
         fields = _lower(entity) if isinstance(entity, dict) else {}
-        kind, value = str(fields.get("entitytype")).lower(), _text(fields.get("entityvalue"))
+        kind, value = str(fields.get("entitytype")).lower(), text_of(fields.get("entityvalue"))
         if kind in named and value is not None and value not in named[kind]:
             named[kind].append(value)
     return [*(named["gpu"] or named["pci"])] or [None]
@@ -114,26 +90,7 @@ def _instant(value: object, cluster: str, clock: LocalClock) -> datetime | None:
         value = value["$date"]
     if isinstance(value, dict):
         value = value.get("$numberLong", value.get("seconds"))
-    if value in (None, ""):
-        return None
-    try:
-        if isinstance(value, str) and not value.isdigit():
-            return clock.utc(datetime.fromisoformat(value.strip()), cluster)
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise TypeError
-        seconds = float(value)
-        if seconds >= _LATEST_S:  # MongoDB counts milliseconds
-            seconds /= 1_000
-        if not _EARLIEST_S <= seconds < _LATEST_S:
-            raise ValueError
-        return datetime.fromtimestamp(seconds, UTC)
-    except (TypeError, ValueError, OverflowError):
-        raise RecordError("impossible time") from None
-
-
-def _text(value: object) -> str | None:
-    """A text without surrounding space; None where there is none."""
-    return value.strip() or None if isinstance(value, str) else None
+    return None if value in (None, "") else instant_of(value, cluster, clock, or_ms=True)
 
 
 READER = Reader(
@@ -147,5 +104,11 @@ READER = Reader(
     any_length=True,
     cluster_by_host=True,
     sniff=sniff,
-    read=read,
+    read=events_of(
+        json_objects("events"),
+        _event,
+        "health_check",
+        "health events of NVSentinel",
+        key=_KEY,
+    ),
 )

@@ -11,16 +11,12 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from data.errors import SourceError
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
+from data.ingest.health import HealthLog, HealthRow, events_of
+from data.ingest.reader import Reader, RecordError, Source
 
 if TYPE_CHECKING:
-    import duckdb
+    from collections.abc import Iterator
 
-
-_KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message")
-_PROGRESS_LINES = 500_000
 _LINE = re.compile(
     r"(?:(?P<label>-|[A-Z][A-Z0-9_]*) +)?"
     r"(?:(?P<epoch>\d{9,10}) +\d{4}\.\d\d\.\d\d +(?P<place>\S+) +)?"
@@ -54,8 +50,19 @@ def sniff(head: str) -> bool:
     return 2 * sum(bool(_LINE.fullmatch(line.rstrip())) for line in lines) > len(lines)
 
 
-def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Alerts, and all above INFO, as rows of `health_events`; the rest is skipped (`info`).
+def _records(source: Source, _: HealthLog) -> Iterator[tuple[int, str, str | RecordError]]:
+    """Every line that is not blank."""
+    with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
+        for line_no, line in enumerate(lines, 1):
+            text = line.strip()
+            if source.truncated is not None and not line.endswith("\n"):
+                yield line_no, text, RecordError("line cut off at the end of the file")
+            elif text:
+                yield line_no, text, text
+
+
+def _event(text: str, log: HealthLog) -> list[HealthRow] | str:
+    """The row of an alert, or of a line above INFO; other lines are skipped (`info`).
 
     With a label, an alert is critical, and a line that people did not call one at most a warning,
     whatever its own severity: what a program did wrong is FATAL there, too. Without a label the
@@ -65,35 +72,11 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     check is `ras_` and the class of the alert, else the facility. The second since 1970 is the
     time, with the microseconds of the wall clock; where it is absent the wall clock is read in
     the cluster's zone.
-
-    Raises
-    ------
-    SourceError
-        Where the file holds no line.
     """
-    log = Gathered(options, LocalClock(options), _made)
-    with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
-        for line_no, line in enumerate(lines, 1):
-            if not line.isspace():
-                text = line.strip()
-                cut = source.truncated is not None and not line.endswith("\n")
-                log.take(line_no, text, None if cut else text)
-            if line_no % _PROGRESS_LINES == 0:
-                options.progress(f"{source.name}: {line_no:,} lines")
-    batch = log.batch("health_events", health_frame(log.rows, "ras", _KEY))
-    if batch.rows_read == 0:
-        raise SourceError(f"{source.name}: holds no lines: give a RAS log")
-    return batch
-
-
-def _made(text: str | None, log: Gathered) -> list[HealthRow] | str:
-    """The row of a line, or `info`."""
-    if text is None:
-        raise RecordError("line cut off at the end of the file")
     found = _LINE.fullmatch(text)
     if found is None:
         raise RecordError("not a RAS line")
-    cluster = log.options.cluster or log.options.default_cluster
+    cluster = log.options.cluster_of()
     at = _instant(found, log, cluster)
     log.saw(cluster, at)
     label, message = found["label"], (found["message"] or "").strip() or None
@@ -108,7 +91,7 @@ def _made(text: str | None, log: Gathered) -> list[HealthRow] | str:
     return [HealthRow(cluster, node, at, check, message, severity=severity)]
 
 
-def _instant(found: re.Match[str], log: Gathered, cluster: str) -> datetime:
+def _instant(found: re.Match[str], log: HealthLog, cluster: str) -> datetime:
     """When a line was written."""
     micros = int(found["micros"])
     if found["epoch"] is not None:
@@ -145,5 +128,5 @@ READER = Reader(
     lines_alone=True,
     cluster_by_host=True,
     sniff=sniff,
-    read=read,
+    read=events_of(_records, _event, "ras", "a RAS log"),
 )

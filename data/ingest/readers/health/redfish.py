@@ -6,83 +6,58 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from data.errors import SourceError
-from data.ingest.formats.json_records import JsonRecords
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
+from data.ingest.formats.json_text import is_json
+from data.ingest.health import HealthLog, HealthRow, events_of, json_objects, text_of
+from data.ingest.reader import Reader, RecordError, Source
 
 if TYPE_CHECKING:
-    import duckdb
+    from collections.abc import Iterator
 
+    from data.ingest.rows import LocalClock
 
-_KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message")
 _SEVERITY = {"ok": "info", "informational": "info", "warning": "warning", "critical": "critical"}
 _FIRST_YEAR = 2000
 
 
 def sniff(head: str) -> bool:
     """Whether JSON is a log, an entry of one, or an event of Redfish."""
-    if head.lstrip("\ufeff \t\r\n")[:1] not in ("{", "[") or '"@odata.' not in head:
+    if not is_json(head) or '"@odata.' not in head:
         return False
     return "#LogEntry" in head or "#Event." in head
 
 
-def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Entries and events as rows of `health_events`.
+def _records(source: Source, log: HealthLog) -> Iterator[tuple[int, str, Any]]:
+    """Entries and events: a file holds one answer or many, whole or one a line."""
+    yield from json_objects("Members", "Events")(source, log)
+    if log.around.get("@odata.nextLink") or log.around.get("Members@odata.nextLink"):
+        log.notices.append("the service processor holds more pages of this log: @odata.nextLink")
 
-    A file holds one answer or many, whole or one a line. Severity is what the service processor
-    says; of a state that has ended (Deassert, or resolved) info. The check is `redfish_` and the
-    type of the sensor, else the name of the message without version and number. A member that is a
-    link alone says nothing and is skipped (`link_only`).
 
-    Raises
-    ------
-    SourceError
-        Where the file holds no record, or `--timezone` is unknown.
+def _event(record: dict[str, Any], log: HealthLog) -> list[HealthRow] | str:
+    """The row of an entry or event; a member that is a link alone says nothing (`link_only`).
+
+    Severity is what the service processor says; of a state that has ended (Deassert, or resolved)
+    info. The check is `redfish_` and the type of the sensor, else the name of the message without
+    version and number.
     """
-    log = Gathered(options, LocalClock(options), _made)
-    records = JsonRecords(source, ("Members", "Events"), options.limits)
-    for line_no, raw, record in records:
-        log.take(line_no, raw, record)
-    batch = log.batch("health_events", health_frame(log.rows, "bmc", _KEY))
-    if batch.rows_read == 0:
-        raise SourceError(f"{source.name}: holds no records: give log entries or events of Redfish")
-    batch.notices += records.notices()
-    if records.around.get("@odata.nextLink") or records.around.get("Members@odata.nextLink"):
-        batch.notices.append("the service processor holds more pages of this log: @odata.nextLink")
-    return batch
-
-
-def _made(record: object, log: Gathered) -> list[HealthRow] | str:
-    """The row of an entry or event, or a reason to skip it."""
-    if isinstance(record, RecordError):
-        raise record
-    if not isinstance(record, dict):
-        raise RecordError("not a JSON object")
     if set(record) == {"@odata.id"}:
         return "link_only"
-    message_id, said = _text(record.get("MessageId")), _text(record.get("Message"))
-    if message_id is None and said is None:
+    message_id, message = text_of(record.get("MessageId")), text_of(record.get("Message"))
+    if message_id is None and message is None:
         raise RecordError("no Message and no MessageId")
-    node = log.options.node
+    node, cluster = log.options.node, log.options.cluster_of()
     if node is None:
         raise RecordError("no host in the record: pass --node")
-    cluster = log.options.cluster or log.options.default_cluster
     at = _instant(record.get("EventTimestamp") or record.get("Created"), cluster, log.clock)
-    log.saw(cluster, at)
+    check = _check(text_of(record.get("SensorType")), message_id)
     is_over = record.get("EntryCode") == "Deassert" or record.get("Resolved") is True
-    written = record.get("MessageSeverity") or record.get("Severity")
-    severity = _SEVERITY.get(str(written).lower())
-    return [
-        HealthRow(
-            cluster,
-            node,
-            at,
-            _check(_text(record.get("SensorType")), message_id),
-            said or f"{message_id} {_arguments(record)}".strip(),
-            severity="info" if is_over else severity,
-        )
-    ]
+    stated = record.get("MessageSeverity") or record.get("Severity")
+    severity = "info" if is_over else _SEVERITY.get(str(stated).lower())
+    if message is None:
+        values = record.get("MessageArgs")
+        arguments = ", ".join(map(str, values)) if isinstance(values, list) else ""
+        message = f"{message_id} {arguments}".strip()
+    return [HealthRow(cluster, node, at, check, message, severity=severity)]
 
 
 def _instant(value: object, cluster: str, clock: LocalClock) -> datetime | None:
@@ -103,17 +78,6 @@ def _check(sensor: str | None, message_id: str | None) -> str:
     return "_".join(filter(None, ("redfish", re.sub(r"\W+", "_", name.lower()).strip("_"))))
 
 
-def _arguments(record: dict[str, Any]) -> str:
-    """The values that a message is about, where its text is missing."""
-    values = record.get("MessageArgs")
-    return ", ".join(map(str, values)) if isinstance(values, list) else ""
-
-
-def _text(value: object) -> str | None:
-    """A text without surrounding space; None where there is none."""
-    return value.strip() or None if isinstance(value, str) else None
-
-
 READER = Reader(
     "redfish",
     "service processors' events",
@@ -125,5 +89,5 @@ READER = Reader(
     any_length=True,
     cluster_by_host=True,
     sniff=sniff,
-    read=read,
+    read=events_of(_records, _event, "bmc", "log entries or events of Redfish"),
 )

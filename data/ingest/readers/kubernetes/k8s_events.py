@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from data.ingest.health import HealthRow, health_frame
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.kubernetes import kubernetes as k8s
-from data.ingest.readers.kubernetes.k8s_nodes import Condition
+from data.ingest.readers.kubernetes.k8s_nodes import Condition, conditions_frame
 from data.ingest.readers.logs.kernel_line import fault_of, split_line
-from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame, typed_frame
+from data.ingest.rows import Gathered, LocalClock
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,40 +56,39 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     SourceError
         Where the file is no JSON, or an error that Kubernetes answered.
     """
-    conditions: list[Condition] = []
-
-    def made(event: dict[str, Any], log: Gathered) -> list[HealthRow] | str:
-        kind, name = _about(event)
-        if kind != "Node":
-            return f"about a {kind}" if kind in ("Pod", "Job", "Workload") else "not about a node"
-        if name is None:
-            raise RecordError("names no node")
-        reason, at = k8s.text(event.get("reason")), _at(event)
-        if reason is None or at is None:
-            raise RecordError("no reason" if reason is None else "no time")
-        cluster = log.options.cluster or log.options.default_cluster
-        message = k8s.text(event.get("message") or event.get("note"))
-        if reason in _EVERYDAY:
-            return "everyday"
-        log.saw(cluster, at)
-        if reason in _SERVICE:
-            condition, holds = _SERVICE[reason]
-            told = None if holds else message
-            conditions.append(Condition(cluster, name, condition, at, holds, told))
-            return []
-        gpu, xid = _xid(message)
-        severity = "warning" if event.get("type") == "Warning" else "info"
-        return [HealthRow(cluster, name, at, reason, message, gpu, severity, xid)]
-
-    log = Gathered(options, LocalClock(options), made)
-    notices = k8s.gather(source, options, log, "Event")
-    rows = list(dict.fromkeys(log.rows))  # an event shown again, as a watch does, is one
-    batch = log.batch("health_events", health_frame(rows, "health_check", _KEY))
-    batch.tables["node_conditions"] = typed_frame(
-        "node_conditions", list(dict.fromkeys(conditions)), Condition._fields
+    log = Gathered(options, LocalClock(options), _made)
+    log.take_all(source.name, k8s.objects(source, log, "Event"))
+    rows = dict.fromkeys(log.rows)  # an event shown again, as a watch does, is one
+    health = [row for row in rows if isinstance(row, HealthRow)]
+    batch = log.batch("health_events", health_frame(health, "health_check", _KEY))
+    batch.tables["node_conditions"] = conditions_frame(
+        [row for row in rows if isinstance(row, Condition)]
     )
-    batch.notices += notices
     return batch
+
+
+def _made(event: dict[str, Any], log: Gathered) -> list[HealthRow | Condition] | str:
+    """The row of an event: a condition of a node, or what a watcher found."""
+    about = k8s.within(event, "involvedObject") or k8s.within(event, "regarding")
+    kind, name = k8s.text(about.get("kind")), k8s.text(about.get("name"))
+    if kind != "Node":
+        return f"about a {kind}" if kind in ("Pod", "Job", "Workload") else "not about a node"
+    if name is None:
+        raise RecordError("names no node")
+    reason, at = k8s.text(event.get("reason")), _at(event)
+    if reason is None or at is None:
+        raise RecordError("no reason" if reason is None else "no time")
+    cluster = log.options.cluster_of()
+    message = k8s.text(event.get("message") or event.get("note"))
+    if reason in _EVERYDAY:
+        return "everyday"
+    log.saw(cluster, at)
+    if reason in _SERVICE:
+        condition, holds = _SERVICE[reason]
+        return [Condition(cluster, name, condition, at, holds, None if holds else message)]
+    gpu, xid = _xid(message)
+    severity = "warning" if event.get("type") == "Warning" else "info"
+    return [HealthRow(cluster, name, at, reason, message, gpu, severity, xid)]
 
 
 def _xid(message: str | None) -> tuple[str | None, int | None]:
@@ -101,12 +101,6 @@ def _xid(message: str | None) -> tuple[str | None, int | None]:
     if isinstance(fault, str) or fault.check_name != "xid":
         return None, None
     return fault.address, fault.code
-
-
-def _about(event: dict[str, Any]) -> tuple[str | None, str | None]:
-    """Kind and name of what an event is about."""
-    about = k8s.within(event, "involvedObject") or k8s.within(event, "regarding")
-    return k8s.text(about.get("kind")), k8s.text(about.get("name"))
 
 
 def _at(event: dict[str, Any]) -> datetime | None:

@@ -7,16 +7,18 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest.formats.json_records import JsonRecords
+from data.ingest.health import HealthRow
 from data.ingest.node_observation import WITHOUT_STATE, Observation, Observations
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.kubernetes import kubernetes as k8s
-from data.ingest.rows import HealthRow, typed_frame
+from data.ingest.rows import typed_frame
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     import duckdb
-
+    import pandas as pd
 
 _OF_KUBELET = frozenset(("MemoryPressure", "DiskPressure", "PIDPressure"))
 """Conditions that its jobs bring about; others are of what watches the node."""
@@ -48,6 +50,11 @@ class Condition(NamedTuple):
     reason: str | None
 
 
+def conditions_frame(conditions: Sequence[Condition]) -> pd.DataFrame:
+    """Rows of `node_conditions`."""
+    return typed_frame("node_conditions", conditions, Condition._fields)
+
+
 def sniff(head: str) -> bool:
     """Whether the first object of Kubernetes is a node."""
     return k8s.is_of_kind(head, "Node")
@@ -73,26 +80,21 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     def made(node: dict[str, Any], log: Observations) -> list[Observation]:
         row = _observed(node, log)
         conditions.extend(_conditions(node, row))
-        health.extend(_found(node, row))
+        health.extend(_findings(node, row))
         return [row]
 
     log = Observations(source, options, READER.name, made)
     log.stated_at = _latest_heartbeat(source, options)
-    notices = k8s.gather(source, options, log.gathered, "Node")
+    log.gathered.take_all(source.name, k8s.objects(source, log.gathered, "Node"))
+    if n_undated := sum(condition.reason == _SINCE_UNKNOWN for condition in conditions):
+        told = "nodes cordoned before the export, since when is not said"
+        log.gathered.notices.append(f"{told}: counted from the export on: {n_undated:,}")
     batch = log.batch()
-    batch.tables["node_conditions"] = typed_frame(
-        "node_conditions", list(dict.fromkeys(conditions)), Condition._fields
-    )
+    batch.tables["node_conditions"] = conditions_frame(list(dict.fromkeys(conditions)))
     batch.tables["health_events"] = typed_frame(
         "health_events", health, HealthRow._fields,
         source="health_check", event_id=list(map(_event_id, health)),
     )  # fmt: skip
-    if n_undated := sum(one.reason == _SINCE_UNKNOWN for one in conditions):
-        told = (
-            "nodes cordoned before the export, since when is not said: counted from the export on"
-        )
-        notices.append(f"{told}: {n_undated:,}")
-    batch.notices += notices
     return batch
 
 
@@ -117,7 +119,7 @@ def _observed(node: dict[str, Any], log: Observations) -> Observation:
         gpus=k8s.gpus(given) if given else None,
         gpu_model=_first(labels, _MODELS),
         state="+".join(words) or None,
-        reason=k8s.told(ready.get("reason"), ready.get("message")) if "DOWN" in words else None,
+        reason=k8s.why(ready) if "DOWN" in words else None,
         features=_first(labels, _POOLS),
         rack=_first(labels, _RACKS),
         topology=labels.get("topology.kubernetes.io/zone"),
@@ -132,37 +134,37 @@ def _first(labels: dict[str, str | None], names: tuple[str, ...]) -> str | None:
 
 def _conditions(node: dict[str, Any], row: Observation) -> list[Condition]:
     """Whether a node is in service by each condition, and since when."""
-    found = []
+    conditions = []
     stated = k8s.conditions(node)
     for kind, good, name in (
         ("Ready", "True", "Ready"),
         ("NetworkUnavailable", "False", "NetworkAvailable"),
     ):
-        told = stated.get(kind, {})
-        since_at = k8s.instant(told.get("lastTransitionTime"))
-        if told and since_at is not None:
-            holds = told.get("status") == good
-            reason = None if holds else k8s.told(told.get("reason"), told.get("message"))
-            found.append(Condition(row.cluster, row.node, name, since_at, holds, reason))
+        condition = stated.get(kind, {})
+        since_at = k8s.since(condition)
+        if condition and since_at is not None:
+            holds = condition.get("status") == good
+            reason = None if holds else k8s.why(condition)
+            conditions.append(Condition(row.cluster, row.node, name, since_at, holds, reason))
     spec = k8s.within(node, "spec")
     taint = next((one for one in k8s.listed(spec, "taints") if one.get("key") == _CORDONED), {})
     cordoned = spec.get("unschedulable") is True
     since_at = k8s.instant(taint.get("timeAdded")) if cordoned else None
     reason = ("cordoned" if since_at else _SINCE_UNKNOWN) if cordoned else None
     at = since_at or row.observed_at
-    found.append(Condition(row.cluster, row.node, "Schedulable", at, not cordoned, reason))
-    return found
+    conditions.append(Condition(row.cluster, row.node, "Schedulable", at, not cordoned, reason))
+    return conditions
 
 
-def _found(node: dict[str, Any], row: Observation) -> list[HealthRow]:
+def _findings(node: dict[str, Any], row: Observation) -> list[HealthRow]:
     """What a watcher of the node found and has not taken back."""
     rows = []
-    for kind, told in k8s.conditions(node).items():
-        since_at = k8s.instant(told.get("lastTransitionTime"))
+    for kind, condition in k8s.conditions(node).items():
+        since_at = k8s.since(condition)
         is_of_kubernetes = kind in _OF_KUBELET or kind in ("Ready", "NetworkUnavailable")
-        if is_of_kubernetes or told.get("status") != "True" or since_at is None:
+        if is_of_kubernetes or condition.get("status") != "True" or since_at is None:
             continue
-        message = k8s.told(told.get("reason"), told.get("message"))
+        message = k8s.why(condition)
         severity = "warning" if _BAD.search(kind) else "info"
         rows.append(HealthRow(row.cluster, row.node, since_at, kind, message, severity=severity))
     return rows

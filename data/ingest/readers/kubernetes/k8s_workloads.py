@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.reader import Reader, RecordError
 from data.ingest.readers.kubernetes import kubernetes as k8s
 from data.ingest.readers.kubernetes.k8s_pods import gpus_of
-from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    import duckdb
+    from data.ingest.rows import Gathered
 
 
 _GROUPS = {
@@ -68,10 +67,10 @@ class _Row(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What an object says was done with its job."""
+    """What an object says was done with its job, by columns of a row."""
 
     change: str
-    at: datetime | None
+    changed_at: datetime | None
     state: str | None
     reason: str | None = None
 
@@ -82,28 +81,14 @@ def sniff(head: str) -> bool:
     return any(_GROUPS[kind] in head for kind in kinds)
 
 
-def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Changes of jobs as rows of `queue_changes`; attempts in `jobs` follow when they are merged.
-
-    Where pods are known, they say attempts and nodes, and a queue says why they went: an eviction
-    is the end of pods that it stopped. A job without pods has attempts from admission to eviction
-    or finish, on nodes unknown. A PodGroup adds queue and priority, and that a job waits.
-
-    Raises
-    ------
-    SourceError
-        Where the file is no JSON, or an error that Kubernetes answered.
-    """
-    log = Gathered(options, LocalClock(options), _made)
-    notices = k8s.gather(source, options, log, *_GROUPS)
-    rows = list(dict.fromkeys(log.rows))  # an object shown again, as a watch does, is one
-    batch = log.batch("queue_changes", typed_frame("queue_changes", rows, _Row._fields))
-    batch.notices += notices
-    return batch
-
-
 def _made(record: dict[str, Any], log: Gathered) -> list[_Row] | str:
-    """The changes that an object shows."""
+    """The changes that an object shows: rows of `queue_changes`.
+
+    Attempts in `jobs` follow when they are merged. Where pods are known, they say attempts and
+    nodes, and a queue says why they went: an eviction is the end of pods that it stopped. A job
+    without pods has attempts from admission to eviction or finish, on nodes unknown. A PodGroup
+    adds queue and priority, and that a job waits.
+    """
     kind = k8s.text(record.get("kind")) or ""
     if not (k8s.text(record.get("apiVersion")) or "").startswith(_GROUPS[kind]):
         return _OTHER_API
@@ -116,40 +101,32 @@ def _made(record: dict[str, Any], log: Gathered) -> list[_Row] | str:
     if name is None:
         return _OTHER_NAME
     changes = list(_CHANGES[kind](record, created_at))
-    cluster = log.options.cluster or log.options.default_cluster
-    times = [one.at for one in changes if one.at]
+    cluster = log.options.cluster_of()
+    times = [change.changed_at for change in changes if change.changed_at]
+    by_reference = k8s.within(spec, "priorityClassRef").get("name")
     row = _Row(
         cluster=cluster, job_id=f"{namespace}/{name}",
         object_uid=k8s.text(meta.get("uid")) or f"{kind}/{namespace}/{own} {created_at}",
         change="", changed_at=created_at, state=None, reason=None, namespace=namespace, name=name,
         queue=k8s.text(spec.get("queueName") or spec.get("queue")),
-        priority_class=_priority_class(spec), n_gpus=_n_gpus(record, kind),
+        priority_class=k8s.text(spec.get("priorityClassName") or by_reference),
+        n_gpus=_n_gpus(record, kind),
         timelimit_s=k8s.count(spec.get("maximumExecutionTimeSeconds")),
         version=k8s.version(record, max(times, default=None)),
     )  # fmt: skip
     log.saw(cluster, *times)
-    return [
-        row._replace(change=one.change, changed_at=one.at, state=one.state, reason=one.reason)
-        for one in changes
-        if one.at is not None
-    ]
+    return [row._replace(**change._asdict()) for change in changes if change.changed_at is not None]
 
 
 def _name_of_job(meta: dict[str, Any], own: str) -> str | None:
     """The job's name as its pods tell it; None where nothing here does."""
     if k8s.within(meta, "annotations").get(_IS_GROUP) == "true":
         return own
-    owners = k8s.listed(meta, "ownerReferences")
-    owner = next((one for one in owners if one.get("controller") is True), next(iter(owners), {}))
+    owner = k8s.owner(meta)
     kind = k8s.text(owner.get("kind"))
-    if not owner or (kind == "Pod" and len(owners) > 1):
+    if not owner or (kind == "Pod" and len(k8s.listed(meta, "ownerReferences")) > 1):
         return own
     return k8s.text(owner.get("name")) if kind in _CALLED_ALIKE else None
-
-
-def _priority_class(spec: dict[str, Any]) -> str | None:
-    by_reference = k8s.within(spec, "priorityClassRef").get("name")
-    return k8s.text(spec.get("priorityClassName") or by_reference)
 
 
 def _n_gpus(record: dict[str, Any], kind: str) -> int | None:
@@ -177,19 +154,19 @@ def _of_workload(record: dict[str, Any], created_at: datetime) -> Iterator[_Chan
     stated = k8s.conditions(record)
     true = {kind: one for kind, one in stated.items() if one.get("status") == "True"}
     waits = stated.get("QuotaReserved", {}) if "QuotaReserved" not in true else {}
-    yield _Change("submitted", created_at, "PENDING", _told(waits))
+    yield _Change("submitted", created_at, "PENDING", k8s.why(waits))
     if "Admitted" in true:
-        yield _Change("started", _since(true["Admitted"]), "RUNNING")
+        yield _Change("started", k8s.since(true["Admitted"]), "RUNNING")
     if "Evicted" in true:
         why = k8s.text(true["Evicted"].get("reason")) or ""
-        at, reason = _since(true["Evicted"]), _told(true["Evicted"])
+        at, reason = k8s.since(true["Evicted"]), k8s.why(true["Evicted"])
         aside = _PUT_ASIDE.get(why, "CANCELLED" if why.startswith("Deactivated") else None)
         if aside:
             yield _Change("finished", at, aside, reason)
         else:
             yield _Change("evicted", at, _EVICTED.get(why, "REQUEUED"), reason)
     if "Finished" in true:
-        yield _Change("finished", _since(true["Finished"]), *_outcome(true["Finished"]))
+        yield _Change("finished", k8s.since(true["Finished"]), *_outcome(true["Finished"]))
     elif record.get("deleted") is True:
         at = k8s.instant(k8s.within(record, "metadata").get("deletionTimestamp"))
         yield _Change("finished", at, "CANCELLED", "Deleted")
@@ -203,7 +180,7 @@ def _outcome(finished: dict[str, Any]) -> tuple[str, str | None]:
         state = "FAILED" if "fail" in message else "COMPLETED" if "success" in message else None
     if state is None:
         raise RecordError("finished, how is not said")
-    return state, None if state == "COMPLETED" else _told(finished)
+    return state, None if state == "COMPLETED" else k8s.why(finished)
 
 
 def _of_volcano_job(record: dict[str, Any], created_at: datetime) -> Iterator[_Change]:
@@ -223,8 +200,8 @@ def _of_volcano_job(record: dict[str, Any], created_at: datetime) -> Iterator[_C
         before = phase
         if found is not None:
             is_present = number == len(past) and phase == now.get("phase")
-            at = k8s.instant(one.get("lastTransitionTime"))
-            yield _Change(found[0], at, found[1], _told(now) if is_present else None)
+            at = k8s.since(one)
+            yield _Change(found[0], at, found[1], k8s.why(now) if is_present else None)
 
 
 def _of_pod_group(record: dict[str, Any], created_at: datetime) -> Iterator[_Change]:
@@ -232,19 +209,11 @@ def _of_pod_group(record: dict[str, Any], created_at: datetime) -> Iterator[_Cha
     phase = k8s.text(k8s.within(record, "status").get("phase"))
     stuck = k8s.conditions(record).get("Unschedulable", {})
     waits = phase in _WAITING
-    reason = _told(stuck) if waits and stuck.get("status") == "True" else None
+    reason = k8s.why(stuck) if waits and stuck.get("status") == "True" else None
     yield _Change("submitted", created_at, "PENDING" if waits else None, reason)
 
 
 _CHANGES = {"Workload": _of_workload, "Job": _of_volcano_job, "PodGroup": _of_pod_group}
-
-
-def _since(condition: dict[str, Any]) -> datetime | None:
-    return k8s.instant(condition.get("lastTransitionTime"))
-
-
-def _told(stated: dict[str, Any]) -> str | None:
-    return k8s.told(stated.get("reason"), stated.get("message"))
 
 
 READER = Reader(
@@ -264,5 +233,5 @@ READER = Reader(
     place=1.61,
     any_length=True,
     sniff=sniff,
-    read=read,
+    read=k8s.rows_of("queue_changes", _Row._fields, _made, *_GROUPS),
 )

@@ -11,16 +11,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from data.errors import SourceError
+from data.ingest.formats.header import first_line
 from data.ingest.formats.json_records import JsonRecords
-from data.ingest.formats.json_text import members
+from data.ingest.formats.json_text import is_json, members
 from data.ingest.reader import RecordError
+from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from data.ingest.formats.json_records import Found
-    from data.ingest.reader import Options, Source
-    from data.ingest.rows import Gathered
+    import duckdb
+
+    from data.ingest.reader import Batch, Options, Source
 
 RESOURCE = {
     "Pod": "pods", "Node": "nodes", "Event": "events", "Workload": "workloads.kueue.x-k8s.io",
@@ -38,7 +40,6 @@ _GPU = re.compile(
 )
 """Resources of which one is a GPU, or a part of one that is handed out as if it were."""
 _PLACEHOLDER_BEFORE = datetime(1980, 1, 1, tzinfo=UTC)
-_PROGRESS_RECORDS = 50_000
 _OTHER = "another kind"
 
 
@@ -79,9 +80,8 @@ def _kind_by_fields(fields: Iterable[str]) -> str | None:
 
 def _kind_of_text(head: str) -> str | None:
     """Kind of the objects in YAML, or in the table that kubectl prints."""
-    first = next((line for line in head.splitlines() if line.strip()), "").lstrip("\ufeff")
     for kind, header in _TABLES.items():
-        if header.match(first):
+        if header.match(first_line(head)):
             return kind
     if not re.search(r"^(?:- )?(?: {2})?apiVersion: ", head, re.MULTILINE):
         return None
@@ -89,10 +89,32 @@ def _kind_of_text(head: str) -> str | None:
     return kinds[0] if kinds else None
 
 
-def gather(source: Source, options: Options, log: Gathered, *kinds: str) -> list[str]:
-    """Takes every object of these kinds; what to tell of the file.
+def rows_of(
+    table: str,
+    columns: Sequence[str],
+    make: Callable[[dict[str, Any], Gathered], Sequence[Any] | str],
+    *kinds: str,
+) -> Callable[[Source, Options, duckdb.DuckDBPyConnection], Batch]:
+    """What reads objects of these kinds into rows of a table with these columns.
 
-    The record that `log.make` gets is the object; a deleted one holds `deleted`.
+    `make` gives the rows of an object, or why it is skipped. An object that is shown again, as a
+    watch does, is one.
+    """
+
+    def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
+        log = Gathered(options, LocalClock(options), make)
+        log.take_all(source.name, objects(source, log, *kinds))
+        return log.batch(table, typed_frame(table, list(dict.fromkeys(log.rows)), columns))
+
+    return read
+
+
+def objects(
+    source: Source, log: Gathered, *kinds: str
+) -> Iterator[tuple[int, str, dict[str, Any] | RecordError]]:
+    """Every object of these kinds, with line and text; one that is gone holds `deleted`.
+
+    Others count as skipped in the log, which is told what users must know of the file.
 
     Raises
     ------
@@ -100,61 +122,54 @@ def gather(source: Source, options: Options, log: Gathered, *kinds: str) -> list
         Where the file is no JSON, or an error that Kubernetes answered.
     """
     _refuse_text(source, kinds)
-    records = JsonRecords(source, ("items",), options.limits)
-    n_before = log.skipped[_OTHER]
-    make = log.make
-    log.make = lambda record, found: _made(record, kinds, make, found)
-    for n_read, one in enumerate(_objects(records, source), 1):
-        log.take(one.line_no, one.raw, one.value)
-        if n_read % _PROGRESS_RECORDS == 0:
-            options.progress(f"{source.name}: {n_read:,} objects")
-    log.make = make
-    notices = records.notices()
-    if log.skipped[_OTHER] > n_before:
-        notices.append(f"objects other than {' and '.join(kinds)} were left out: each has a source")
-    return notices
-
-
-def _objects(records: JsonRecords, source: Source) -> Iterator[Found]:
-    """The records; SourceError for an answer that says why there are none."""
-    for one in records:
-        value = one.value
+    records = JsonRecords(source, ("items",), log.options.limits)
+    for line_no, raw, value in records:
         if isinstance(value, dict) and value.get("kind") == "Status":
-            told = str(value.get("message") or value.get("reason"))
-            raise SourceError(f"{source.name}: is an error of Kubernetes: {told[:200]}")
-        yield one
+            message = str(value.get("message") or value.get("reason"))
+            raise SourceError(f"{source.name}: is an error of Kubernetes: {message[:200]}")
+        record = _object(value, kinds)
+        if isinstance(record, str):
+            log.skipped[record] += 1
+        else:
+            yield line_no, raw, record
+    log.notices += records.notices()
+    if log.skipped[_OTHER]:
+        others = f"objects other than {' and '.join(kinds)}"
+        log.notices.append(f"{others} were left out: each has a source")
 
 
 def _refuse_text(source: Source, kinds: tuple[str, ...]) -> None:
     """Refuses YAML and tables with the command that prints JSON."""
     with source.path.open(encoding="utf-8-sig", errors="replace") as stream:
         head = stream.read(1 << 14)
-    if head.lstrip()[:1] not in ("{", "["):
+    if not is_json(head):
         command = f"kubectl get {RESOURCE[kinds[0]]} -A -o json > {RESOURCE[kinds[0]]}.json"
         command = command.replace(" -A", "") if kinds[0] == "Node" else command
         what = "is YAML or text of kubectl, not JSON" if _kind_of_text(head) else "is no JSON"
         raise SourceError(f"{source.name}: {what}: give what `{command}` writes")
 
 
-def _made(
-    record: Any, kinds: tuple[str, ...], make: Callable[[Any, Gathered], Any], log: Gathered
-) -> Any:
-    """What is made of an object of these kinds; others are skipped."""
-    if isinstance(record, RecordError):
-        raise record
-    if not isinstance(record, dict):
-        raise RecordError("no object of Kubernetes")
-    if isinstance(record.get("object"), dict) and "type" in record:
-        if record["type"] in ("BOOKMARK", "ERROR"):
+def _object(value: Any, kinds: tuple[str, ...]) -> dict[str, Any] | RecordError | str:
+    """The object that a record is, also that of a watch event; else why it is skipped."""
+    if isinstance(value, RecordError):
+        return value
+    no_object = RecordError("no object of Kubernetes")
+    if not isinstance(value, dict):
+        return no_object
+    if isinstance(value.get("object"), dict) and "type" in value:
+        if value["type"] in ("BOOKMARK", "ERROR"):
             return "bookmark"
-        record = {**record["object"], "deleted": record["type"] == "DELETED"}
-    kind = record.get("kind") or _kind_by_fields(record) or kind_by_content(record)
-    if kind is None or not isinstance(record.get("metadata"), dict):
-        raise RecordError("no object of Kubernetes")
-    return make(record, log) if kind in kinds else _OTHER
+        value = {**value["object"], "deleted": value["type"] == "DELETED"}
+    try:
+        kind = value.get("kind") or _kind_by_fields(value) or _kind_by_content(value)
+    except RecordError as error:
+        return error
+    if kind is None or not isinstance(value.get("metadata"), dict):
+        return no_object
+    return value if kind in kinds else _OTHER
 
 
-def kind_by_content(record: dict[str, Any]) -> str | None:
+def _kind_by_content(record: dict[str, Any]) -> str | None:
     """Kind of a pod or node that does not state it."""
     if within(record, "spec").get("containers"):
         return "Pod"
@@ -252,6 +267,23 @@ def instant(value: object) -> datetime | None:
     except OverflowError:
         raise RecordError("impossible time") from None
     return None if at < _PLACEHOLDER_BEFORE else at
+
+
+def since(condition: dict[str, Any]) -> datetime | None:
+    """When a condition changed last."""
+    return instant(condition.get("lastTransitionTime"))
+
+
+def why(stated: dict[str, Any]) -> str | None:
+    """Reason and message of what an object states of itself, in one text."""
+    return told(stated.get("reason"), stated.get("message"))
+
+
+def owner(meta: dict[str, Any]) -> dict[str, Any]:
+    """What an object belongs to: its controller, else the first that it names."""
+    owners = listed(meta, "ownerReferences")
+    controllers = [one for one in owners if one.get("controller") is True]
+    return next(iter(controllers or owners), {})
 
 
 def version(record: dict[str, Any], latest_at: datetime | None) -> int:

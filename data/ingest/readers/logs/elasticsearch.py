@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from data.ingest.formats.json_records import JsonRecords
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.formats.json_text import is_json
+from data.ingest.reader import Reader, RecordError
 from data.ingest.readers.logs.stored_lines import (
     MESSAGES,
+    OPTIONS,
     TIMES,
-    StoredLine,
-    StoredLines,
+    Lines,
+    Written,
     labels_of,
-    stored_line,
+    lines_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import duckdb
-
-    from data.limits import Limits
-
 
 _OTHERS = ('"@end"', '"involvedObject"', '"health_check"', '"checkName"', '"healthevent"')
 """What documents of other readers hold: jobcomp, events of Kubernetes, gcm, NVSentinel."""
@@ -29,35 +22,22 @@ _OTHERS = ('"@end"', '"involvedObject"', '"health_check"', '"checkName"', '"heal
 
 def sniff(head: str) -> bool:
     """Whether JSON holds documents with a message and a time."""
-    if head.lstrip("\ufeff \t\r\n")[:1] not in ("{", "[") or any(word in head for word in _OTHERS):
+    if not is_json(head) or any(word in head for word in _OTHERS):
         return False
     messages = any(f'"{name}"' in head for name in (*MESSAGES, "MESSAGE"))
     times = '"@timestamp"' in head or ('"_source"' in head and '"__REALTIME_TIMESTAMP"' in head)
     return messages and times
 
 
-def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
-    """Faults of the kernel as rows of `health_events`, lines of jobs as rows of `job_logs`."""
-    records = JsonRecords(source, ("hits",), options.limits)
-    return StoredLines(source, options, connection, _lines).read(records)
-
-
-def _lines(record: dict[str, Any], limits: Limits) -> Iterator[StoredLine | RecordError | str]:
+def _lines(record: dict[str, Any]) -> Lines:
     """The line of a document, bare or as the index gives it."""
     document = record.get("_source", record)
     if not isinstance(document, dict):
-        yield RecordError("not a JSON object")
-        return
+        return [RecordError("not a JSON object")]
     labels = labels_of(document)
     text = next((labels[name] for name in MESSAGES if labels.get(name)), None)
     at = next((labels[name] for name in TIMES if labels.get(name)), None)
-    if text is None:
-        yield "no message"
-        return
-    try:
-        yield stored_line(text, labels, at, limits)
-    except RecordError as error:
-        yield error
+    return ["no message" if text is None else Written(text, labels, at)]
 
 
 READER = Reader(
@@ -70,9 +50,9 @@ READER = Reader(
     ),
     fills=("health_events", "job_logs"),
     place=6.2,
-    options=("node", "boot_at", "year", "pattern", "first_lines", "last_lines"),
+    options=OPTIONS,
     any_length=True,
     cluster_by_host=True,
     sniff=sniff,
-    read=read,
+    read=lines_of(("hits",), _lines),
 )

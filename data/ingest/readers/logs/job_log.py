@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -21,8 +20,8 @@ import pyarrow.compute as pc
 
 from data.errors import DataError, SourceError
 from data.ingest.formats.source import first_and_last_lines, opened
-from data.ingest.reader import Batch, Options, Reader, Rejections, Source
-from data.ingest.rows import LocalClock
+from data.ingest.reader import Batch, Options, Reader, Source
+from data.ingest.rows import LocalClock, Tally
 from data.inside import Inside, LeftOutError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
         raise SourceError(f"{source.name}: its name holds no job id: {_remedy(options)}")
     reading = _Reading(options, Inside(Path(source.name).parent))
     reading.add(source, Path(source.name).name, name)
-    return reading.batch(connection)
+    return reading.whole(connection)
 
 
 def read_folder(
@@ -94,7 +93,7 @@ def read_folder(
         raise SourceError(f"{shown}: {_nothing_found(reading, options)}")
     modified_at = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     source = Source(folder, shown, modified_at, sha256=digest.hexdigest())
-    return source, reading.batch(connection)
+    return source, reading.whole(connection)
 
 
 def _remedy(options: Options) -> str:
@@ -116,26 +115,19 @@ def _nothing_found(reading: _Reading, options: Options) -> str:
     return f"no name of its {n_files:,} files holds a job id: {_remedy(options)}"
 
 
-@dataclass
-class _Reading:
+class _Reading(Tally):
     """What has been read of the logs so far."""
 
-    options: Options
-    inside: Inside
-    """The folder of the logs."""
-    n_files: int = 0
-    tables: list[pa.Table] = field(default_factory=list)
-    jobs: set[str] = field(default_factory=set)
-    skipped: Counter[str] = field(default_factory=Counter)
-    rejected: Rejections = field(default_factory=Rejections)
-    notices: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self.cluster = self.options.cluster or self.options.default_cluster
-        self.clock = LocalClock(self.options)
-        first, last = self.options.first_lines, self.options.last_lines
-        self.first = FIRST_LINES if first is None else first
-        self.last = LAST_LINES if last is None else last
+    def __init__(self, options: Options, inside: Inside) -> None:
+        super().__init__(options, LocalClock(options))
+        self.inside = inside
+        """The folder of the logs."""
+        self.n_files = 0
+        self.tables: list[pa.Table] = []
+        self.jobs: set[str] = set()
+        self.cluster = options.cluster_of()
+        self.first = FIRST_LINES if options.first_lines is None else options.first_lines
+        self.last = LAST_LINES if options.last_lines is None else options.last_lines
 
     def take(self, path: Path, digest: hashlib._Hash, workdir: Path) -> None:
         """Reads one file below the folder into the rows and the hash of all, or skips it."""
@@ -173,8 +165,8 @@ class _Reading:
                 limits=self.options.limits,
             ) as found:
                 self.add(found, relative, name)
-                self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += found.n_replaced
-                self.notices["files that end early, read up to there"] += bool(found.truncated)
+                self.told["bytes that are not UTF-8, replaced by U+FFFD"] += found.n_replaced
+                self.told["files that end early, read up to there"] += bool(found.truncated)
                 return found.sha256
         except SourceError as error:
             reason = str(error).removeprefix(f"{relative}: ").removeprefix(f"{path}: ")
@@ -205,27 +197,13 @@ class _Reading:
         self.n_files += 1
         self.jobs.add(name.job_id)
 
-    def batch(self, connection: duckdb.DuckDBPyConnection) -> Batch:
+    def whole(self, connection: duckdb.DuckDBPyConnection) -> Batch:
         """All of the logs."""
         rows = pa.concat_tables(self.tables)
-        written = pc.min_max(rows["logged_at"]).as_py()
-        told = [f"{text}: {n:,}" for text, n in self.notices.items() if n]
-        return Batch(
-            tables={"job_logs": rows},
-            rows_kept=rows.num_rows,
-            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
-            rejected=self.rejected,
-            first_at=written["min"],
-            last_at=written["max"],
-            clusters=(self.cluster,),
-            local=frozenset(self.clock.local),
-            notices=[
-                *self.clock.notices(),
-                *told,
-                *self.inside.notices(),
-                *self._unknown_jobs(connection),
-            ],
-        )
+        self.n_kept = rows.num_rows
+        self.saw(self.cluster, *pc.min_max(rows["logged_at"]).as_py().values())
+        self.notices += [*self.inside.notices(), *self._unknown_jobs(connection)]
+        return self.batch("job_logs", rows)
 
     def _unknown_jobs(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
         """A sentence where the store does not know jobs yet."""
@@ -236,10 +214,8 @@ class _Reading:
             {"ids": sorted(self.jobs), "cluster": self.cluster},
         ).fetchall()[0][0]
         n_unknown = len(self.jobs) - int(known)
-        if n_unknown == 0:
-            return []
-        told = f"{n_unknown:,} of {len(self.jobs):,}"
-        return [f"jobs that the store does not know, whose logs wait for their records: {told}"]
+        told = "jobs that the store does not know, whose logs wait for their records"
+        return [f"{told}: {n_unknown:,} of {len(self.jobs):,}"] if n_unknown else []
 
 
 _STEMS = (

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from data.ingest.formats.source import opened, without_long_lines
-from data.ingest.reader import RecordError, Rejected
-from data.ingest.readers.logs.kernel_line import switch_error
 from data.ingest.readers.logs.kernel_log import KernelLog, of_the_driver
-from data.ingest.readers.logs.kernel_process import process_of
-from data.ingest.rows import HealthRow
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from data.ingest.reader import Options
+    from data.ingest.health import HealthRow
+    from data.ingest.reader import Options, Rejected
 
 _OF_THE_DRIVER = frozenset({"xid", "sxid", "gpu_lost"})
+_PID = re.compile(
+    r"\): \d+(?:, pid='?(?P<pid>\d+|<unknown>|unknown)'?(?P<rest>, .*)?|(?P<named>, name=.*))$"
+)
+_PROCESS_NAME = re.compile(r", name='?(?P<rest>.*)$")
+_LONGEST_PROCESS_NAME = 15
+"""The kernel cuts the name of a process to so many bytes."""
+_DRIVERS_WORDS = re.compile(
+    r"Ch(?:annel|ID)? |channel 0x|GPU has fallen|Timeout after|Graphics |MMU Fault|Shader|intr |"
+    r"Engine |GPC |ESR 0x|errorString|SKED|CE\d|Contained|Uncontained|"
+    r"[A-Z][A-Z0-9_/]+ (?:Nonf|F)atal"
+)
+_NO_PROCESS = frozenset({"", "<unknown>", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +76,17 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
         without_long_lines(whole_file, options.limits, Path(workdir)) as log_file,
     ):
         log = KernelLog(log_file, options)
-        rows, rejected = log.gathered.rows, log.gathered.rejected
         events: list[KernelEvent] = []
-        n_taken = 0
         with log_file.path.open(encoding="utf-8-sig", newline="\n") as lines:
             for line_no, line in enumerate(lines, 1):
                 if of_the_driver(line):
-                    log.take(line_no, line)
-                    events.extend(
-                        _event(line_no, row)
-                        for row in rows[n_taken:]
-                        if row.check_name in _OF_THE_DRIVER
-                    )
-                    n_taken = len(rows)
-                elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
-                    events.append(event)
+                    log.take_line(line_no, line)
+                    faults = [row for row in log.rows if row.check_name in _OF_THE_DRIVER]
+                    events += [_event(line_no, row) for row in faults]
+                    log.rows.clear()
     notices = (*log.times.notices(), *log_file.notices())
-    rejected.extend(log_file.too_long)
-    return KernelEvents(tuple(events), tuple(rejected), notices)
+    log.rejected.extend(log_file.too_long)
+    return KernelEvents(tuple(events), tuple(log.rejected), notices)
 
 
 def _event(line_no: int, row: HealthRow) -> KernelEvent:
@@ -103,16 +106,43 @@ def _event(line_no: int, row: HealthRow) -> KernelEvent:
     )
 
 
-def _of_fabric(line_no: int, text: str, log: KernelLog) -> KernelEvent | None:
-    """A switch error of a fabric manager's log; None where the line holds none."""
-    try:
-        found = switch_error(text)
-        if found is None:
-            return None
-        fault, prefix = found
-        node = prefix.host or log.options.node or ""
-        row = HealthRow(log.cluster, node, log.times.instant(prefix), "sxid", fault.message)
-        return _event(line_no, row._replace(gpu=fault.address, sxid=fault.code))
-    except RecordError as error:
-        log.gathered.rejected.reject(line_no, str(error), text)
-        return None
+class Process(NamedTuple):
+    """A process as the driver names it; None for what it does not know."""
+
+    pid: int | None = None
+    name: str | None = None
+
+
+def process_of(message: str) -> Process:
+    """The process in an XID line such as ``NVRM: Xid (...): 31, pid=77, name=python3, Ch 0``.
+
+    A name may hold blanks and commas. It ends before the comma behind which the driver's own
+    words begin, where that leaves it no longer than a name can be, else before the first comma.
+
+    Examples
+    --------
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 119, pid=202, name=nvidia-smi, Timeout after 6s")
+    Process(pid=202, name='nvidia-smi')
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU")
+    Process(pid=None, name=None)
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 31, pid=7, name=a, b c, Ch 00000008").name
+    'a, b c'
+    """
+    match = _PID.search(message)
+    if match is None:
+        return Process()
+    pid = int(match["pid"]) if match["pid"] and match["pid"].isdigit() else None
+    named = _PROCESS_NAME.match(match["rest"] or match["named"] or "")
+    return Process(pid, _process_name(named["rest"]) if named else None)
+
+
+def _process_name(text: str) -> str | None:
+    """The name at the beginning of what follows `name=`."""
+    parts = text.split(", ")
+    ends = range(1, len(parts))
+    end = next((end for end in ends if _DRIVERS_WORDS.match(", ".join(parts[end:]))), 1)
+    name = ", ".join(parts[:end])
+    if len(name.encode()) > _LONGEST_PROCESS_NAME:  # not the driver's words
+        name = parts[0]
+    name = name.strip().removesuffix("'").removesuffix(",")
+    return None if name in _NO_PROCESS else name

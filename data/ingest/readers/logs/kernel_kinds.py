@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from data.ingest.readers.logs.kernel_line import pci_address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _ADDRESS = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _DEVICE = rf"\b[a-z][\w-]{{0,40}} {_ADDRESS}:? "
@@ -42,178 +38,92 @@ class Report:
 
 
 def _kind(check: str | None, severity: str, markers: str, pattern: str) -> Kind:
-    """A row of the table.
-
-    Severities. `fatal`: the machine stands still. `critical`: the fault is the machine's own, and
-    it should leave service for it. `warning`: something is amiss, which a program, an overload or a
-    service elsewhere can bring about just as well. `info`: corrected, or the program's own.
-    """
+    """A kind; `markers` are divided by bars."""
     return Kind(check, severity, tuple(markers.split("|")), re.compile(pattern))
 
 
-def _of_programs() -> Iterator[Kind]:
-    """What programs run into.
-
-    The kernel killed one process, at a limit of its job or of the host: the program asked for too
-    much. Old kernels announce the kill and then report it once more.
-    """
-    yield _kind(
-        "oom_kill", "warning", "of memory: Kill",
-        r"(?:Memory cgroup out|Out) of memory: Kill(?:ed)? process \d+",
-    )  # fmt: skip
-    yield _kind(
-        None, "oom_detail", "oom",
-        r"\S{1,64} invoked oom-killer:|oom-kill:constraint=|oom_reaper: ",
-    )  # fmt: skip
-    yield _kind(
-        "segfault", "info", "segfault at", r"(?:^|(?<=[\s;]))[^\s;,:]{1,15}\[\d+\]: segfault at "
-    )
-    yield _kind("file_max", "warning", "file-max", r"VFS: file-max limit \d+ reached")
-    yield _kind(
-        "peermem_invalid_context", "info", "peermem",
-        r"nvidia-peermem \S{1,80} ERROR detected invalid context",
-    )  # fmt: skip
-
-
-def _of_operating_system() -> Iterator[Kind]:
-    """The operating system.
-
-    A task that waits for two minutes mostly waits for a file system or a driver; a processor stays
-    in the kernel for long under overload, too. A hard lockup answers no interrupt any more.
-    """
-    yield _kind(
-        "hung_task", "warning", "blocked ",
-        r"INFO: task .{1,64}:\d+ blocked (?:in I/O wait )?for more than \d+ seconds",
-    )  # fmt: skip
-    yield _kind(
-        "soft_lockup",
-        "warning",
-        "soft lockup",
-        r"(?:(?:NMI )?watchdog: )?BUG: soft lockup - CPU#\d+",
-    )
-    yield _kind(
-        "hard_lockup", "critical", "LOCKUP",
-        r"(?:(?:NMI )?watchdog: )?Watchdog (?:CPU:?\s?\d+ )?(?:detected )?[Hh]ard LOCKUP",
-    )  # fmt: skip
-    yield _kind(
-        "rcu_stall", "warning", "stall",
-        r"(?:rcu: )?INFO: rcu_\w+ (?:self-)?detected (?:expedited )?stalls?",
-    )  # fmt: skip
-    yield _kind("kernel_panic", "fatal", "Kernel panic", r"Kernel panic - not syncing")
-    yield _kind(
-        "kernel_oops", "critical", "[#",
-        r"(?:Internal error: )?(?:Oops|general protection fault|invalid opcode|divide error|"
-        r"stack segment)[:,][^\[]{0,120}\[#\d+\]",
-    )  # fmt: skip
-
-
-def _of_processor_and_memory() -> Iterator[Kind]:
-    """Processor and memory.
-
-    In a machine check's status bit 61 says that the error stands uncorrected (Intel SDM vol. 3B,
-    section 17.3.2.2): the first digit has its 2.
-    """
-    yield _kind(
-        "mce_uncorrected", "critical", "[Hardware Error]",
-        r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: (?:"
-        r"CPU \d+: Machine Check Exception: |"
-        r"CPU \d+: Machine Check: .{0,40}Bank \d+: [2367abef][0-9a-f]{15}|"
-        r"Uncorrected, |event severity: (?:fatal|recoverable))",
-    )  # fmt: skip
-    yield _kind(
-        "mce_corrected", "info", "[Hardware Error]",
-        r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: (?:CPU \d+: Machine Check: |Corrected error|"
-        r"Deferred error|Machine check events logged|event severity: corrected)",
-    )  # fmt: skip
-    yield _kind("edac_uncorrected", "critical", "EDAC MC", r"EDAC MC\d+: (?:\d+ )?UE ")
-    yield _kind("edac_corrected", "info", "EDAC MC", r"EDAC MC\d+: (?:\d+ )?CE ")
-
-
-def _of_pci_express() -> Iterator[Kind]:
-    """PCI Express. Each error is announced by the port and then told with its device."""
-    bus = rf"(?:{_DEVICE})?(?:AER: )?PCIe Bus Error: severity="
-    yield _kind("pcie_fatal", "critical", "PCIe Bus Error", bus + r"Uncorrect(?:ed|able) \(Fatal\)")
-    yield _kind("pcie_uncorrected", "warning", "PCIe Bus Error", bus + r"Uncorrect(?:ed|able)")
-    yield _kind("pcie_corrected", "info", "PCIe Bus Error", bus + r"Correct(?:ed|able)")
-    yield _kind(
-        None, "aer_detail", "AER: ",
-        rf"{_DEVICE}AER: (?:Multiple )?(?:Unc|C)orrect(?:ed|able) .{{0,60}}received",
-    )  # fmt: skip
-
-
-def _of_network() -> Iterator[Kind]:
-    """Network.
-
-    A link goes down at every reboot of a switch and every change of a cable as well.
-    """
-    link = rf"(?:{_DEVICE}(?:\S{{1,40}} ){{0,3}}?(?:NIC )?Link (?:is )?"
-    bond = r"|\b\w[\w.-]{0,30}: \(slave [^)]{1,40}\): link status definitely "
-    yield _kind(
-        "nic_link_down", "warning", "ink down|ink is Down|definitely down",
-        link + r"[Dd]own\b" + bond + "down)",
-    )  # fmt: skip
-    yield _kind(
-        "nic_link_up", "info", "ink up|ink is Up|definitely up", link + r"[Uu]p\b" + bond + "up)"
-    )
-    yield _kind(
-        "nic_fault", "critical", "health",
-        rf"{_DEVICE}.{{0,200}}(?:device's health compromised|health recovery failed)",
-    )  # fmt: skip
-
-
-def _of_disks() -> Iterator[Kind]:
-    """Disks.
-
-    A time-out or one unreadable block is retried; a controller that went away is lost.
-    """
-    yield _kind(
-        "nvme_down", "critical", "nvme nvme",
-        r"nvme nvme\d+: (?:controller is down|Removing after probe failure|Device not ready; abort|"
-        r"Disabling device after reset failure)",
-    )  # fmt: skip
-    yield _kind(
-        "nvme_timeout", "warning", "nvme nvme", r"nvme nvme\d+: I/O (?:tag )?\d+ .{0,80}timeout"
-    )
-    yield _kind(
-        "disk_error", "warning", "error, dev ",
-        r"(?:(?:blk_update_request|print_req_error): )?"
-        r"(?:I/O|critical (?:medium|target)) error, dev ",
-    )  # fmt: skip
-
-
-def _of_file_systems() -> Iterator[Kind]:
-    """File systems.
-
-    A local one that shut itself down serves nobody any more; a server that does not answer is at
-    fault itself, or the network.
-    """
-    yield _kind(
-        "filesystem_stopped", "critical", "read-only|readonly|hutting down|has been shut down",
-        r"(?:EXT4-fs|XFS|BTRFS)\b.{0,80}?(?:Remounting filesystem read-only|forced readonly|"
-        r"[Ss]hutting down filesystem|Filesystem has been shut down)",
-    )  # fmt: skip
-    yield _kind(
-        "filesystem_error", "warning", "EXT4-fs error|XFS (",
-        r"EXT4-fs error \(device|"
-        r"XFS \([^)]{1,80}\): (?:Metadata corruption|metadata I/O error|Corruption)",
-    )  # fmt: skip
-    yield _kind(
-        "filesystem_hang", "warning", "not responding|was lost; in progress|ceph: mds",
-        r"nfs: server \S+ not responding|ceph: mds\d+ hung|"
-        r"Lustre(?:Error)?: .{0,200}: Connection to .{0,200} was lost; in progress operations",
-    )  # fmt: skip
-
+_BUS = rf"(?:{_DEVICE})?(?:AER: )?PCIe Bus Error: severity="
+_LINK = rf"(?:{_DEVICE}(?:\S{{1,40}} ){{0,3}}?(?:NIC )?Link (?:is )?"
+_BOND = r"|\b\w[\w.-]{0,30}: \(slave [^)]{1,40}\): link status definitely "
 
 KINDS = (
-    *_of_programs(),
-    *_of_operating_system(),
-    *_of_processor_and_memory(),
-    *_of_pci_express(),
-    *_of_network(),
-    *_of_disks(),
-    *_of_file_systems(),
-)
-"""The table, the more particular kind first."""
+    # What programs run into. The kernel killed one process, at a limit of its job or of the host:
+    # the program asked for too much. Old kernels announce the kill and then report it once more.
+    _kind("oom_kill", "warning", "of memory: Kill",
+          r"(?:Memory cgroup out|Out) of memory: Kill(?:ed)? process \d+"),
+    _kind(None, "oom_detail", "oom",
+          r"\S{1,64} invoked oom-killer:|oom-kill:constraint=|oom_reaper: "),
+    _kind("segfault", "info", "segfault at",
+          r"(?:^|(?<=[\s;]))[^\s;,:]{1,15}\[\d+\]: segfault at "),
+    _kind("file_max", "warning", "file-max", r"VFS: file-max limit \d+ reached"),
+    _kind("peermem_invalid_context", "info", "peermem",
+          r"nvidia-peermem \S{1,80} ERROR detected invalid context"),
+    # The operating system. A task that waits for two minutes mostly waits for a file system or a
+    # driver; a processor stays in the kernel for long under overload, too. A hard lockup answers no
+    # interrupt any more.
+    _kind("hung_task", "warning", "blocked ",
+          r"INFO: task .{1,64}:\d+ blocked (?:in I/O wait )?for more than \d+ seconds"),
+    _kind("soft_lockup", "warning", "soft lockup",
+          r"(?:(?:NMI )?watchdog: )?BUG: soft lockup - CPU#\d+"),
+    _kind("hard_lockup", "critical", "LOCKUP",
+          r"(?:(?:NMI )?watchdog: )?Watchdog (?:CPU:?\s?\d+ )?(?:detected )?[Hh]ard LOCKUP"),
+    _kind("rcu_stall", "warning", "stall",
+          r"(?:rcu: )?INFO: rcu_\w+ (?:self-)?detected (?:expedited )?stalls?"),
+    _kind("kernel_panic", "fatal", "Kernel panic", r"Kernel panic - not syncing"),
+    _kind("kernel_oops", "critical", "[#",
+          r"(?:Internal error: )?(?:Oops|general protection fault|invalid opcode|divide error|"
+          r"stack segment)[:,][^\[]{0,120}\[#\d+\]"),
+    # Processor and memory. In a machine check's status bit 61 says that the error stands
+    # uncorrected (Intel SDM vol. 3B, section 17.3.2.2): the first digit has its 2.
+    _kind("mce_uncorrected", "critical", "[Hardware Error]",
+          r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: (?:"
+          r"CPU \d+: Machine Check Exception: |"
+          r"CPU \d+: Machine Check: .{0,40}Bank \d+: [2367abef][0-9a-f]{15}|"
+          r"Uncorrected, |event severity: (?:fatal|recoverable))"),
+    _kind("mce_corrected", "info", "[Hardware Error]",
+          r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: (?:CPU \d+: Machine Check: |Corrected error|"
+          r"Deferred error|Machine check events logged|event severity: corrected)"),
+    _kind("edac_uncorrected", "critical", "EDAC MC", r"EDAC MC\d+: (?:\d+ )?UE "),
+    _kind("edac_corrected", "info", "EDAC MC", r"EDAC MC\d+: (?:\d+ )?CE "),
+    # PCI Express. Each error is announced by the port and then told with its device.
+    _kind("pcie_fatal", "critical", "PCIe Bus Error", _BUS + r"Uncorrect(?:ed|able) \(Fatal\)"),
+    _kind("pcie_uncorrected", "warning", "PCIe Bus Error", _BUS + r"Uncorrect(?:ed|able)"),
+    _kind("pcie_corrected", "info", "PCIe Bus Error", _BUS + r"Correct(?:ed|able)"),
+    _kind(None, "aer_detail", "AER: ",
+          rf"{_DEVICE}AER: (?:Multiple )?(?:Unc|C)orrect(?:ed|able) .{{0,60}}received"),
+    # Network. A link goes down at every reboot of a switch and every change of a cable as well.
+    _kind("nic_link_down", "warning", "ink down|ink is Down|definitely down",
+          _LINK + r"[Dd]own\b" + _BOND + "down)"),
+    _kind("nic_link_up", "info", "ink up|ink is Up|definitely up",
+          _LINK + r"[Uu]p\b" + _BOND + "up)"),
+    _kind("nic_fault", "critical", "health",
+          rf"{_DEVICE}.{{0,200}}(?:device's health compromised|health recovery failed)"),
+    # Disks. A time-out or one unreadable block is retried; a controller that went away is lost.
+    _kind("nvme_down", "critical", "nvme nvme",
+          r"nvme nvme\d+: (?:controller is down|Removing after probe failure|"
+          r"Device not ready; abort|Disabling device after reset failure)"),
+    _kind("nvme_timeout", "warning", "nvme nvme", r"nvme nvme\d+: I/O (?:tag )?\d+ .{0,80}timeout"),
+    _kind("disk_error", "warning", "error, dev ",
+          r"(?:(?:blk_update_request|print_req_error): )?"
+          r"(?:I/O|critical (?:medium|target)) error, dev "),
+    # File systems. A local one that shut itself down serves nobody any more; a server that does not
+    # answer is at fault itself, or the network.
+    _kind("filesystem_stopped", "critical", "read-only|readonly|hutting down|has been shut down",
+          r"(?:EXT4-fs|XFS|BTRFS)\b.{0,80}?(?:Remounting filesystem read-only|forced readonly|"
+          r"[Ss]hutting down filesystem|Filesystem has been shut down)"),
+    _kind("filesystem_error", "warning", "EXT4-fs error|XFS (",
+          r"EXT4-fs error \(device|"
+          r"XFS \([^)]{1,80}\): (?:Metadata corruption|metadata I/O error|Corruption)"),
+    _kind("filesystem_hang", "warning", "not responding|was lost; in progress|ceph: mds",
+          r"nfs: server \S+ not responding|ceph: mds\d+ hung|"
+          r"Lustre(?:Error)?: .{0,200}: Connection to .{0,200} was lost; in progress operations"),
+)  # fmt: skip
+"""The table, the more particular kind first.
+
+Severities. `fatal`: the machine stands still. `critical`: the fault is the machine's own, and
+it should leave service for it. `warning`: something is amiss, which a program, an overload or a
+service elsewhere can bring about just as well. `info`: corrected, or the program's own.
+"""
 MARKERS = tuple(dict.fromkeys(marker for kind in KINDS for marker in kind.markers))
 """Texts of which every line that matters holds one."""
 _HOST_SAID = re.compile(r"\bkernel\b|^\s*[\w.-]*\w(?::|\s\|)\s")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import EmptySourceError, SourceError
+from data.ingest.health import HealthLog, HealthRow, health_frame
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.logs.kernel_kinds import MARKERS, names_its_host, report_of
 from data.ingest.readers.logs.kernel_line import (
@@ -23,15 +25,12 @@ from data.ingest.readers.logs.kernel_line import (
     split_line,
     switch_error,
 )
-from data.ingest.readers.logs.kernel_times import KernelTimes
-from data.ingest.rows import Gathered, HealthRow, health_frame
+from data.ingest.rows import LocalClock
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     import duckdb
-
-    from data.ingest.reader import Options
 
 
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
@@ -46,9 +45,11 @@ _DRIVERS_TEXTS = (
     "NVRM: The NVIDIA GPU",
     '"MESSAGE":[',  # bytes: the text shows only once they are decoded
     '"MESSAGE" : [',
+    "detected NVSwitch",
 )
-_MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS, "detected NVSwitch")))
+_MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)))
 
+_AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
@@ -90,21 +91,29 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     SourceError
         Where no line of the file has a form of such a log, or `--timezone` is unknown.
     """
-    log, n_other, line_no = KernelLog(source, options), 0, 0
+    log, is_log, n_other, line_no = KernelLog(source, options), False, 0, 0
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
         while piece := lines.readlines(_PIECE):
             for line, matters in zip(piece, may_matter(piece), strict=True):
                 line_no += 1
                 if matters:
-                    log.take(line_no, line)
+                    log.take_line(line_no, line)
                 else:
                     n_other += not line.isspace()
-                if not log.is_log and n_other <= _FORM_LINES:
-                    log.is_log = not line.isspace() and is_logged(line)
+                if not is_log and n_other <= _FORM_LINES:
+                    is_log = not line.isspace() and is_logged(line)
                 if line_no % _PROGRESS_LINES == 0:
                     options.progress(f"{source.name}: {line_no:,} lines")
-    log.gathered.skipped["no_fault"] += n_other
-    return log.batch()
+    log.skipped["no_fault"] += n_other
+    batch = log.counted()
+    if batch.rows_read == 0:
+        raise EmptySourceError(f"{source.name}: holds no lines: give a kernel log")
+    if not (is_log or batch.rows_kept or batch.rejected):
+        raise SourceError(
+            f"{source.name}: is no kernel log: none of its {batch.rows_read:,} lines has a form of "
+            "dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give another file"
+        )
+    return batch
 
 
 def may_matter(lines: list[str]) -> list[bool]:
@@ -117,7 +126,7 @@ def may_matter(lines: list[str]) -> list[bool]:
 
 
 def of_the_driver(line: str) -> bool:
-    """Whether a line may hold a fault that the driver reports."""
+    """Whether a line may hold a fault that the driver or the fabric manager reports."""
     return any(text in line for text in _DRIVERS_TEXTS)
 
 
@@ -129,72 +138,54 @@ class _Announced(NamedTuple):
     address: str
 
 
-class KernelLog:
+class KernelLog(HealthLog):
     """What has been read of one log so far."""
 
     def __init__(self, source: Source, options: Options) -> None:
-        self.source, self.options = source, options
-        self.cluster = options.cluster or options.default_cluster
+        self.cluster = options.cluster_of()
         self.times = KernelTimes(source, options, self.cluster)
-        self.gathered = Gathered(options, self.times, self._event)
-        self.is_log = False
-        """Whether any line has a form of such a log."""
+        super().__init__(options, self.times, self._event, source)
         self.beside = Prefix()
         """Host and time of a line, where it stands in a store that says them beside it."""
         self._announced: _Announced | None = None
 
-    def take(self, line_no: int, line: str, *, place: int | None = None) -> None:
+    def take_line(self, line_no: int, line: str, *, place: int | None = None) -> None:
         """Puts one line into its place: a row, a reason to skip it or a rejection.
 
         `place` is its number among the lines, where several stand on one line of the file.
         """
         text = _COLOURS.sub("", line) if "\x1b" in line else line
         text = text.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
-        self.gathered.take(line_no, text, (place or line_no, line, text))
-
-    def batch(self) -> Batch:
-        """All of the log; SourceError where it holds no line of one."""
-        batch = self.counted()
-        if batch.rows_read == 0:
-            raise EmptySourceError(f"{self.source.name}: holds no lines: give a kernel log")
-        if not (self.is_log or batch.rows_kept or batch.rejected):
-            raise SourceError(
-                f"{self.source.name}: is no kernel log: none of its {batch.rows_read:,} lines has "
-                "a form of dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give "
-                "another file"
-            )
-        return batch
+        self.take(line_no, text, (place or line_no, line, text))
 
     def counted(self) -> Batch:
         """What has been taken."""
-        return self.gathered.batch(
-            "health_events", health_frame(self.gathered.rows, "kernel", _KEY)
-        )
+        return self.batch("health_events", health_frame(self.rows, "kernel", _KEY))
 
-    def _event(self, line: tuple[int, str, str], log: Gathered) -> list[HealthRow] | str:
+    def _event(self, line: tuple[int, str, str], _: HealthLog) -> list[HealthRow] | str:
         """The row of a line, or the reason to skip it; RecordError where it is unreadable."""
         line_no, whole, text = line
         if self.source.truncated and not whole.endswith("\n"):
             raise RecordError("line cut off at the end of the file")
-        journal = journal_record(text, log.options.limits) if text.startswith("{") else None
+        journal = journal_record(text, self.options.limits) if text.startswith("{") else None
         said = journal[0] if journal else text
         parts = split_line(said)
         if parts is None:
-            return self._other(said, journal, log) or "no_fault"
+            return self._other(said, journal) or "no_fault"
         fault = fault_of(parts[1])
         if isinstance(fault, str):
             self._remember(line_no, *parts)
-            return self._other(said, journal, log) or fault
+            return self._other(said, journal) or fault
         before = parts[0]
         prefix = journal[1] if journal else prefix_of(before)
         if prefix is None:
             return "not_from_kernel"
         prefix, address = self._completed(line_no, self._with_beside(prefix), fault)
-        return [self._row(prefix, fault, address, log)]
+        return [self._row(prefix, fault, address)]
 
-    def _row(self, prefix: Prefix, fault: Fault, address: str | None, log: Gathered) -> HealthRow:
+    def _row(self, prefix: Prefix, fault: Fault, address: str | None) -> HealthRow:
         """The row of a fault with a code, or of a lost GPU."""
-        node, observed_at = self._seen(prefix, log)
+        node, observed_at = self._seen(prefix)
         return HealthRow(
             cluster=self.cluster,
             node=node,
@@ -210,14 +201,14 @@ class KernelLog:
             sxid=fault.code if fault.check_name == "sxid" else None,
         )
 
-    def _seen(self, prefix: Prefix, log: Gathered) -> tuple[str, datetime | None]:
+    def _seen(self, prefix: Prefix) -> tuple[str, datetime | None]:
         """Node and time of a line; RecordError where it names no host and nobody else does."""
         prefix = self._with_beside(prefix)
         node = prefix.host or self.options.node
         if node is None:
             raise RecordError("no host on the line: pass --node")
         observed_at = self.times.instant(prefix)
-        log.saw(self.cluster, observed_at)
+        self.saw(self.cluster, observed_at)
         return node, observed_at
 
     def _with_beside(self, prefix: Prefix) -> Prefix:
@@ -228,12 +219,12 @@ class KernelLog:
         return Prefix(host, beside)
 
     def _other(
-        self, said: str, journal: tuple[str, Prefix | None] | None, log: Gathered
+        self, said: str, journal: tuple[str, Prefix | None] | None
     ) -> list[HealthRow] | str | None:
         """What a line reports that is no fault of the GPU's driver; None for nothing."""
         if "detected NVSwitch" in said and (found := switch_error(said)):
             fault, prefix = found
-            return [self._row(prefix, fault, fault.address, log)]
+            return [self._row(prefix, fault, fault.address)]
         report = report_of(said)
         if report is None:
             return None
@@ -246,7 +237,7 @@ class KernelLog:
         kind = report.kind
         if kind.check_name is None:
             return kind.severity
-        node, observed_at = self._seen(quoted, log)
+        node, observed_at = self._seen(quoted)
         return [
             HealthRow(
                 self.cluster,
@@ -290,6 +281,80 @@ def _is_later(first: Prefix, second: Prefix) -> bool:
     times = first.time, second.time
     stated = [time for time in times if time is not None and time.tzinfo is not None]
     return len(stated) == len(times) and stated[0] > stated[1]
+
+
+class KernelTimes(LocalClock):
+    """Turns what a line says of its time into UTC and counts what it lacked."""
+
+    def __init__(self, source: Source, options: Options, cluster: str) -> None:
+        super().__init__(options)
+        self._source, self._cluster = source, cluster
+        self._n_yearless = self._n_uptime = self._n_timeless = 0
+        self._years: set[int] = set()
+
+    def instant(self, prefix: Prefix) -> datetime | None:
+        """When the line was written; None where it does not say. RecordError: impossible."""
+        try:
+            if prefix.time is None:
+                return self._since_boot(prefix.uptime_s)
+            time = prefix.time if prefix.has_year else self._with_year(prefix.time)
+        except (ValueError, OverflowError):  # 29 February of a common year, a boot too long ago
+            raise RecordError("impossible date") from None
+        if prefix.zone is None:
+            return self.utc(time, self._cluster)
+        try:
+            return self.utc_of_named_zone(time, self._cluster, prefix.zone)
+        except ValueError as error:
+            raise RecordError(str(error)) from None
+
+    def notices(self) -> list[str]:
+        """What had to be assumed or stays unknown."""
+        notices = super().notices()
+        if self._n_yearless:
+            years = " and ".join(map(str, sorted(self._years)))
+            origin = (
+                "as --year says"
+                if self._options.year is not None
+                else f"by the file's modification time {self._source.modified_at:%Y-%m-%d} (pass "
+                "--year to say otherwise)"
+            )
+            notices.append(f"times without a year, read as {years} {origin}: {self._n_yearless:,}")
+        if self._n_uptime:
+            notices.append(
+                "events with seconds since boot only, their time stays unknown (pass --boot-at "
+                f"with the time of the boot): {self._n_uptime:,}"
+            )
+        if self._n_timeless:
+            notices.append(f"events without any time: {self._n_timeless:,}")
+        return notices
+
+    def _since_boot(self, uptime_s: float | None) -> datetime | None:
+        boot_at = self._options.boot_at
+        if uptime_s is not None and boot_at is not None:
+            return boot_at + timedelta(seconds=uptime_s)
+        self._n_uptime += uptime_s is not None
+        self._n_timeless += uptime_s is None
+        return None
+
+    def _with_year(self, time: datetime) -> datetime:
+        """A time without a year, put in `--year` or the last year before the file's own time."""
+        if self._options.year is not None:
+            dated = time.replace(year=self._options.year)
+        else:
+            latest = self._source.modified_at.replace(tzinfo=None) + _AHEAD
+            dated = _latest_before(time, latest)
+        self._n_yearless += 1
+        self._years.add(dated.year)
+        return dated
+
+
+def _latest_before(time: datetime, latest: datetime) -> datetime:
+    """`time` in the year of `latest`, or the year before where that lies after it."""
+    try:
+        dated = time.replace(year=latest.year)
+    except ValueError:  # 29 February
+        dated = None
+    return dated if dated and dated <= latest else time.replace(year=latest.year - 1)
 
 
 READER = Reader(

@@ -2,60 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from data.ingest.formats.json_records import JsonRecords
-from data.ingest.reader import Batch, Options, Reader, RecordError, Source
-from data.ingest.readers.logs.stored_lines import StoredLine, StoredLines, labels_of, stored_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import duckdb
-
-    from data.limits import Limits
+from data.ingest.formats.header import first_line
+from data.ingest.formats.json_text import is_json
+from data.ingest.reader import Reader, RecordError
+from data.ingest.readers.logs.stored_lines import OPTIONS, Lines, Written, labels_of, lines_of
 
 
 def sniff(head: str) -> bool:
     """Whether JSON holds streams of Loki, or lines with their labels."""
-    if head.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
+    if not is_json(head):
         return False
-    line = next((line for line in head.splitlines() if line.strip()), "")
+    line = first_line(head)
     streams = '"values"' in head and '"stream"' in head
     return streams or all(f'"{name}"' in line for name in ("labels", "line", "timestamp"))
 
 
-def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
-    """Faults of the kernel as rows of `health_events`, lines of jobs as rows of `job_logs`."""
-    records = JsonRecords(source, ("data", "result", "streams"), options.limits)
-    return StoredLines(source, options, connection, _lines).read(records)
-
-
-def _lines(record: dict[str, Any], limits: Limits) -> Iterator[StoredLine | RecordError | str]:
+def _lines(record: dict[str, Any]) -> Lines:
     """The lines of a stream, or the one line of logcli."""
     if isinstance(record.get("stream"), dict) and isinstance(record.get("values"), list):
         labels = labels_of(record["stream"])
-        for value in record["values"]:
-            yield _line(value, labels, limits)
-    elif isinstance(record.get("line"), str):
-        around = record.get("labels")
-        labels = labels_of(around) if isinstance(around, dict) else {}
-        yield _line([record.get("timestamp"), record["line"]], labels, limits)
-    else:
-        yield RecordError("no line of Loki")
+        return (_line(value, labels) for value in record["values"])
+    around = record.get("labels")
+    labels = labels_of(around) if isinstance(around, dict) else {}
+    return [_line([record.get("timestamp"), record.get("line")], labels)]
 
 
-def _line(value: object, labels: dict[str, str], limits: Limits) -> StoredLine | RecordError:
+def _line(value: object, labels: dict[str, str]) -> Written | RecordError:
     """A line with its time and, from Loki 3 on, labels of its own."""
     if not isinstance(value, list) or len(value) < 2 or not isinstance(value[1], str):
         return RecordError("no line of Loki")
-    own = [labels_of(beside) for beside in value[2:] if isinstance(beside, dict)]
-    for beside in own:
-        labels = labels | beside
-    try:
-        return stored_line(value[1], labels, str(value[0]), limits)
-    except RecordError as error:
-        return error
+    for beside in value[2:]:
+        labels = labels | (labels_of(beside) if isinstance(beside, dict) else {})
+    return Written(value[1], labels, str(value[0]))
 
 
 READER = Reader(
@@ -68,9 +48,9 @@ READER = Reader(
     ),
     fills=("health_events", "job_logs"),
     place=6.1,
-    options=("node", "boot_at", "year", "pattern", "first_lines", "last_lines"),
+    options=OPTIONS,
     any_length=True,
     cluster_by_host=True,
     sniff=sniff,
-    read=read,
+    read=lines_of(("data", "result", "streams"), _lines),
 )

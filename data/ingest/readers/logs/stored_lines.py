@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from data.errors import SourceError
 from data.ingest.formats.json_text import json_value
+from data.ingest.health import json_objects
 from data.ingest.reader import RecordError
 from data.ingest.readers.logs.job_log import (
     LONGEST_LINE,
@@ -34,11 +35,10 @@ from data.ingest.readers.logs.kernel_line import Prefix
 from data.ingest.readers.logs.kernel_log import KernelLog, may_matter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import duckdb
 
-    from data.ingest.formats.json_records import Found, JsonRecords
     from data.ingest.reader import Batch, Options, Source
     from data.limits import Limits
 
@@ -61,6 +61,8 @@ _RFC3339 = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s?(Z|UTC|[+-]\d\d:?\d\d)?"
 )
 _NUMBER = re.compile(r"\d{10,19}")
+OPTIONS = ("node", "boot_at", "year", "pattern", "first_lines", "last_lines")
+"""Options that say something to a reader of a log store."""
 _PORT = re.compile(r":\d{1,5}$")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _S, _MS, _US = 10**9, 10**6, 10**3
@@ -83,6 +85,12 @@ class StoredLine(NamedTuple):
     def at(self) -> datetime | None:
         """The same to a microsecond."""
         return None if self.at_ns is None else _EPOCH + timedelta(microseconds=self.at_ns // _US)
+
+    @property
+    def host(self) -> str | None:
+        """The host that its labels name, without a port."""
+        host = self.said(HOSTS)
+        return None if host is None else _PORT.sub("", host)
 
     def said(self, names: Iterable[str]) -> str | None:
         """The first of these labels that it has."""
@@ -138,102 +146,96 @@ def nanoseconds(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * _S + int((fraction or "0").ljust(9, "0"))
 
 
-def stored_line(text: str, labels: Mapping[str, str], at: str | None, limits: Limits) -> StoredLine:
-    """A line; one that is an object of JSON itself is looked into for its message and labels."""
-    inner: object = None
-    if text.startswith("{"):
-        with suppress(ValueError, RecordError):
-            inner = json_value(text, limits)
-    if isinstance(inner, dict):
-        own = labels_of(inner)
-        message = next((own[name] for name in MESSAGES if own.get(name)), None)
-        if message is not None:
-            text, labels = message, {**labels, **own}
-            at = next((own[name] for name in TIMES if own.get(name)), at)
-    return StoredLine(text, labels, None if at is None else nanoseconds(at))
+class Written(NamedTuple):
+    """A line as a log store gives it back."""
+
+    text: str
+    labels: Mapping[str, str]
+    at: str | None
+    """When it was written."""
 
 
-@dataclass
-class StoredLines:
-    """What has been read of one file so far.
+Lines = Iterable[Written | RecordError | str]
+"""Lines of a record; in place of one why it is skipped, or why it cannot be read."""
 
-    `unwrap` gives the lines of a record, and RecordError in place of one that cannot be read.
+
+def lines_of(
+    keys: tuple[str, ...], unwrap: Callable[[dict[str, Any]], Lines]
+) -> Callable[[Source, Options, duckdb.DuckDBPyConnection], Batch]:
+    """What reads a file of a log store: faults of the kernel as rows of `health_events`, lines of
+    jobs as rows of `job_logs`; SourceError where it holds no line of a log.
+
+    `keys` are those of JsonRecords; `unwrap` gives the lines of a record.
     """
 
-    source: Source
-    options: Options
-    connection: duckdb.DuckDBPyConnection
-    unwrap: Callable[[dict[str, Any], Limits], Iterator[StoredLine | RecordError | str]]
-    n_lines: int = 0
-    n_taken: int = 0
-    n_of_jobs: int = 0
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def read(self, records: JsonRecords) -> Batch:
-        """All of the file.
-
-        Raises
-        ------
-        SourceError
-            Where it holds no line of a log.
-        """
-        self.kernel = KernelLog(self.source, self.options)
-        self.connection.execute("DROP TABLE IF EXISTS stored_job_lines")
-        lines = self._lines(records)
+    def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
+        log = _StoredLines(source, options, connection)
+        connection.execute("DROP TABLE IF EXISTS stored_job_lines")
+        lines = log.lines(json_objects(*keys)(source, log), unwrap)
         while piece := list(islice(lines, _AT_ONCE)):
-            matters = may_matter([line.text for _, line in piece])
-            for (found, line), may in zip(piece, matters, strict=True):
-                self._take(found, line, may=may)
-            self._pack()
-            self.options.progress(f"{self.source.name}: {self.n_lines:,} lines")
-        log = self.kernel.gathered
-        if self.n_lines == 0 and not log.rejected:
+            matters = may_matter([line.text for _, _, line in piece])
+            for (line_no, raw, line), may in zip(piece, matters, strict=True):
+                log.place(line_no, raw, line, may=may)
+            log.pack()
+            options.progress(f"{source.name}: {log.n_lines:,} lines")
+        if log.n_lines == 0 and not log.rejected:
             raise SourceError(
-                f"{self.source.name}: none of its records holds a line of a log "
+                f"{source.name}: none of its records holds a line of a log "
                 f"({', '.join(MESSAGES)}): give the logs of the kernel or of jobs"
             )
-        batch = self.kernel.counted()
-        if self.n_of_jobs:
-            batch.tables["job_logs"] = self.connection.sql("FROM stored_job_lines")
-            batch.rows_kept += self.n_of_jobs
-        batch.notices += records.notices()
+        batch = log.counted()
+        if log.n_of_jobs:
+            batch.tables["job_logs"] = connection.sql("FROM stored_job_lines")
+            batch.rows_kept += log.n_of_jobs
         return batch
 
-    def _lines(self, records: Iterable[Found]) -> Iterator[tuple[Found, StoredLine]]:
-        """Every line with the record that it stands in; the others are counted."""
-        log = self.kernel.gathered
-        for found in records:
-            if isinstance(found.value, RecordError):
-                log.rejected.reject(found.line_no, str(found.value), found.raw)
-            elif not isinstance(found.value, dict):
-                log.rejected.reject(found.line_no, "not a JSON object", found.raw)
-            else:
-                for line in self.unwrap(found.value, self.options.limits):
-                    if isinstance(line, StoredLine):
-                        self.n_lines += 1
-                        yield found, line
-                    elif isinstance(line, str):
-                        log.skipped[line] += 1
-                    else:
-                        log.rejected.reject(found.line_no, str(line), found.raw)
+    return read
 
-    def _take(self, found: Found, line: StoredLine, *, may: bool) -> None:
-        """Puts one line into its place."""
-        self.n_taken += 1
-        log = self.kernel.gathered
+
+class _StoredLines(KernelLog):
+    """What has been read of one file so far: a log of the kernel, and the lines of jobs in it."""
+
+    def __init__(
+        self, source: Source, options: Options, connection: duckdb.DuckDBPyConnection
+    ) -> None:
+        super().__init__(source, options)
+        self._connection = connection
+        self.n_lines = self.n_of_jobs = self._n_placed = 0
+        self._of_jobs: list[tuple[Any, ...]] = []
+
+    def lines(
+        self,
+        records: Iterable[tuple[int, str, Any]],
+        unwrap: Callable[[dict[str, Any]], Lines],
+    ) -> Iterator[tuple[int, str, StoredLine]]:
+        """Every line behind the line and text of its record; what is none is counted."""
+        for line_no, raw, record in records:
+            for line in (record,) if isinstance(record, RecordError) else unwrap(record):
+                limits = self.options.limits
+                stored = _stored(line, limits) if isinstance(line, Written) else line
+                if isinstance(stored, StoredLine):
+                    self.n_lines += 1
+                    yield line_no, raw, stored
+                elif isinstance(stored, str):
+                    self.skipped[stored] += 1
+                else:
+                    self.rejected.reject(line_no, str(stored), raw)
+
+    def place(self, line_no: int, raw: str, line: StoredLine, *, may: bool) -> None:
+        """Puts one line into its place; `may` says whether the kernel may report a fault on it."""
+        self._n_placed += 1
         name = self._job(line)
         if name is not None and line.at_ns is None:
-            log.rejected.reject(found.line_no, "line of a job without a time", found.raw)
+            self.rejected.reject(line_no, "line of a job without a time", raw)
         elif name is not None:
-            self.rows.append(self._of_job(name, line))
+            self._of_jobs.append(self._of_job(name, line))
         elif not may:
-            log.skipped["no_fault"] += 1
+            self.skipped["no_fault"] += 1
         elif not _may_be_kernels(line):
-            log.skipped["not_from_kernel"] += 1
+            self.skipped["not_from_kernel"] += 1
         else:
-            host = line.said(HOSTS)
-            self.kernel.beside = Prefix(None if host is None else _PORT.sub("", host), line.at)
-            self.kernel.take(found.line_no, f"{line.text}\n", place=self.n_taken)
+            self.beside = Prefix(line.host, line.at)
+            self.take_line(line_no, f"{line.text}\n", place=self._n_placed)
 
     def _job(self, line: StoredLine) -> LogName | None:
         """The job whose log it is; None where nothing says one."""
@@ -246,28 +248,46 @@ class StoredLines:
     def _of_job(self, name: LogName, line: StoredLine) -> tuple[Any, ...]:
         """A row of `job_logs`, in the order of SCHEMA."""
         self.n_of_jobs += 1
-        at = line.at
-        self.kernel.gathered.saw(self.kernel.cluster, at)
-        host, path = name.node or line.said(HOSTS) or self.options.node, line.said(FILES)
+        self.saw(self.cluster, line.at)
+        path = line.said(FILES)
         file = PurePosixPath(path).name if path else _NAMELESS
         rank = name.rank if name.rank is not None else line_rank(line.text)
         text = line.text.rstrip("\r\n")[-LONGEST_LINE:]
-        host = None if host is None else _PORT.sub("", host)
-        return (self.kernel.cluster, name.job_id, file, _line_no(line), at, host, rank, text)
+        host = name.node or line.host or self.options.node
+        return (self.cluster, name.job_id, file, _line_no(line), line.at, host, rank, text)
 
-    def _pack(self) -> None:
+    def pack(self) -> None:
         """Lays the lines of jobs aside, where DuckDB keeps them on disk if they are many."""
-        if not self.rows:
+        if not self._of_jobs:
             return
-        columns = zip(SCHEMA, zip(*self.rows, strict=True), strict=True)
+        columns = zip(SCHEMA, zip(*self._of_jobs, strict=True), strict=True)
         rows = pa.table([pa.array(values, of.type) for of, values in columns], schema=SCHEMA)
-        self.connection.register("stored_piece", rows)
-        self.connection.execute(
+        self._connection.register("stored_piece", rows)
+        self._connection.execute(
             "CREATE TEMP TABLE IF NOT EXISTS stored_job_lines AS FROM stored_piece LIMIT 0; "
             "INSERT INTO stored_job_lines FROM stored_piece"
         )
-        self.connection.unregister("stored_piece")
-        self.rows.clear()
+        self._connection.unregister("stored_piece")
+        self._of_jobs.clear()
+
+
+def _stored(line: Written, limits: Limits) -> StoredLine | RecordError:
+    """A line; one that is an object of JSON itself is looked into for its message and labels."""
+    text, labels, at = line
+    inner: object = None
+    if text.startswith("{"):
+        with suppress(ValueError, RecordError):
+            inner = json_value(text, limits)
+    if isinstance(inner, dict):
+        own = labels_of(inner)
+        message = next((own[name] for name in MESSAGES if own.get(name)), None)
+        if message is not None:
+            text, labels = message, {**labels, **own}
+            at = next((own[name] for name in TIMES if own.get(name)), at)
+    try:
+        return StoredLine(text, labels, None if at is None else nanoseconds(at))
+    except RecordError as error:
+        return error
 
 
 def _may_be_kernels(line: StoredLine) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import tempfile
 from array import array
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +14,7 @@ import numpy as np
 
 from analytics.nodes.links.samples import DelaySamples
 from data.errors import SourceError
-from data.ingest.formats.source import opened, without_long_lines
+from data.ingest.formats.source import is_parquet, opened, without_long_lines
 from data.ingest.formats.tabular import Record, opened_table
 from data.limits import DEFAULTS
 
@@ -68,7 +66,7 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
     """
     with _table(name) as (source, header, records):
         if all(math.isfinite(_number(cell)) for cell in header):
-            header, records = _numbered(header, records)
+            header, records = _numbered(source, header, records)
         columns = _columns(header)
         file = _of_rows(records, columns) if columns else _of_matrix(header, records)
         if source.too_long:
@@ -99,44 +97,28 @@ def _table(name: str) -> Iterator[tuple[Source, list[str], Iterator[Record]]]:
         yield source, *opened_table(source, _delimiter(source.path), None)
 
 
-def _numbered(header: list[str], records: Iterator[Record]) -> tuple[list[str], Iterator[Record]]:
+def _numbered(
+    source: Source, header: list[str], records: Iterator[Record]
+) -> tuple[list[str], Iterator[Record]]:
     """A matrix of numbers alone with the numbers of its ends as names."""
-    names = ["", *map(str, range(len(header)))]
+    names = [str(place) for place in range(len(header))]
+    if not is_parquet(source.path):  # what was taken for a header is its first row
+        _, records = opened_table(source, _delimiter(source.path), tuple(names))
 
-    def cells() -> Iterator[list[Any]]:
-        first = next(records, None)
-        texts = first is None or not first.raw.startswith("{")  # Parquet: the header is no row
-        if texts:
-            yield header
-        for each in [] if first is None else chain([first], records):
-            yield _split(each.raw) if texts else list((each.values or {}).values())
+    def named() -> Iterator[Record]:
+        for place, record in enumerate(records):
+            values = record.values
+            if values is not None:
+                values = {"": str(place), **dict(zip(names, values.values(), strict=True))}
+            yield record._replace(values=values)
 
-    return names, (
-        Record(
-            at + 1,
-            "",
-            dict(zip(names, [str(at), *row], strict=True)) if len(row) + 1 == len(names) else None,
-        )
-        for at, row in enumerate(cells())
-    )
-
-
-def _split(line: str) -> list[str]:
-    """The cells of a line; none where it is no line of cells."""
-    try:
-        return next(csv.reader([line], delimiter=_sign(line)), [])
-    except csv.Error:
-        return []
+    return ["", *names], named()
 
 
 def _delimiter(path: Path) -> str:
     """The sign that the first line shows most; a comma where it shows none."""
     with path.open("rb") as stream:
-        return _sign(stream.readline(1 << 16).decode(errors="replace"))
-
-
-def _sign(line: str) -> str:
-    return max(DELIMITERS, key=line.count)
+        return max(DELIMITERS, key=stream.readline(1 << 16).decode(errors="replace").count)
 
 
 def _columns(header: list[str]) -> dict[str, str] | None:

@@ -1,7 +1,7 @@
 """Samples of machines' metrics, from files to one array a metric: (samples, machines).
 
 Parquet and CSV, long (a row a sample) or wide (a column a metric, or a column a machine), and
-Prometheus JSON (`prometheus_samples`). Several series of a machine and metric, one a GPU, say, are
+answers of Prometheus. Several series of a machine and metric, one a GPU, say, are
 averaged; counters become rates.
 """
 
@@ -16,13 +16,15 @@ import numpy as np
 
 from analytics.nodes.machines.samples import Samples
 from data.errors import SourceError
+from data.ingest.formats.json_text import is_json, json_value
 from data.ingest.formats.parquet_size import unfolded
 from data.ingest.formats.source import broken_csv, broken_parquet, is_parquet, opened
-from data.ingest.readers.metrics.prometheus_samples import prometheus_series
+from data.ingest.reader import RecordError
+from data.ingest.readers.metrics.metric_samples import BLANKS
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 TIMES = ("at", "observed_at", "timestamp", "time", "ts", "datetime")
 NODES = ("node", "machine", "hostname", "host", "instance")
+LABELS = ("node", "Hostname", "hostname", "nodename", "kubernetes_node", "instance", "host")
+"""Labels of Prometheus that name a machine, the surest first; of an instance without its port."""
 METRICS = ("metric", "metric_name", "__name__", "name")
 VALUES = ("value", "val")
 GPUS = ("gpu", "uuid", "device", "cluster", "job", "job_id", "namespace", "pod", "modelname")
@@ -43,8 +47,6 @@ SLOWEST_STEP = 30.0
 COUNTER = re.compile(r"_total$|TOTAL_ENERGY_CONSUMPTION$|REPLAY_COUNTER$")
 NO_READING = re.compile(r"XID|_info$")
 """Metrics whose values are codes, which last, or names."""
-BLANKS = ((2**31 - 16, 2**31 - 1), (2**47, 2**47 + 15), (2.0**63 - 4096, np.inf))
-"""What DCGM writes where it has no value: least and largest."""
 _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 _SHAPES = (
     "give node, metric, at and value in each row; or at, node and one column a metric; or at, "
@@ -148,12 +150,9 @@ def _series(source: Source, limits: Limits) -> Iterable[Series]:
     """Series of a file."""
     if not is_parquet(source.path):
         with source.path.open(encoding="utf-8-sig") as stream:
-            head = stream.read(200).lstrip()
-        if head[:1] in ("{", "["):
-            return [
-                Series(metric, [machine], np.zeros(at.size, dtype=np.int64), at, value)
-                for metric, machine, at, value in prometheus_series(source, limits)
-            ]
+            head = stream.read(200)
+        if is_json(head):
+            return _of_prometheus(source, limits)
     table = _table(source, limits)
     column = {name.strip().lower(): name for name in reversed(table.column_names)}
     named = {
@@ -172,6 +171,43 @@ def _series(source: Source, limits: Limits) -> Iterable[Series]:
     return _machine_columns(source, table, named["metric"], at, rest)
 
 
+def _of_prometheus(source: Source, limits: Limits) -> Iterator[Series]:
+    """Series of an answer of Prometheus; one that a function left without a name has the file's."""
+    try:
+        answer: Any = json_value(source.path.read_text(encoding="utf-8-sig"), limits)
+        if isinstance(answer, dict):
+            answer = answer.get("data", answer)
+        for series in answer["result"] if isinstance(answer, dict) else answer:
+            labels = series["metric"]
+            metric = labels.get("__name__") or _name_of(source)
+            pairs = np.array(series.get("values") or [series["value"]], dtype=object)
+            at, value = pairs[:, 0].astype(float), pairs[:, 1].astype(float)
+            machine = np.zeros(at.size, dtype=np.int64)
+            yield Series(metric, [_machine(source, labels)], machine, at, value)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecordError) as error:
+        raise SourceError(
+            f"{source.name}: is no answer of Prometheus ({type(error).__name__}: {error}): give "
+            "the JSON of /api/v1/query_range"
+        ) from None
+
+
+def _name_of(source: Source) -> str:
+    """Metric by which a file is named."""
+    return Path(source.name).name.partition(".")[0]
+
+
+def _machine(source: Source, labels: dict[str, str]) -> str:
+    """The machine that labels name."""
+    label = next((label for label in LABELS if labels.get(label)), None)
+    if label is None:
+        raise SourceError(
+            f"{source.name}: a series names no machine ({', '.join(LABELS)}): keep one of these "
+            "labels, e.g. avg by (instance)"
+        )
+    name = labels[label]
+    return name.rpartition(":")[0] or name if label == "instance" else name
+
+
 def _long(name: str, table: pa.Table, named: dict[str, str | None], at: Array) -> list[Series]:
     """A row a sample."""
     machines, machine = _codes(table.column(named["node"]))
@@ -188,9 +224,10 @@ def _machine_columns(
     source: Source, table: pa.Table, metric: str | None, at: Array, machines: list[str]
 ) -> list[Series]:
     """A column a machine; of one metric, named by its file, where no column tells it."""
-    name = Path(source.name).name.partition(".")[0]
     metrics, code = (
-        ([name], np.zeros(at.size, int)) if metric is None else _codes(table.column(metric))
+        ([_name_of(source)], np.zeros(at.size, int))
+        if metric is None
+        else _codes(table.column(metric))
     )
     found = []
     for machine in machines:
