@@ -10,7 +10,7 @@ from analytics.efficiency.expected_ettr import EttrSettings
 from app.answers.efficiency import ettr, expected, run
 from app.ask.cached import ask, kept
 from app.show import page
-from app.widgets import filter_bar, ledger_build, notice, number, page_head
+from app.widgets import filter_bar, inputs, ledger_build, notice, page_head
 from app.words import escaping, numbers
 from data.filters import MTTF_MIN_GPUS
 
@@ -84,14 +84,14 @@ def calculator(scope: Scope) -> None:
 
 def _settings(usual: EttrSettings) -> EttrSettings:
     """What the reader asks of; the store's own values until they say otherwise."""
-    minutes = number.Within(0.0, number.MOST_MINUTES)
+    minutes = inputs.Within(0.0, inputs.MOST_MINUTES)
     given = (
-        ("GPUs", "gpus", usual.gpus, number.Within(1.0, float(number.MOST_GPUS))),
+        ("GPUs", "gpus", usual.gpus, inputs.Within(1.0, float(inputs.MOST_GPUS))),
         (
             "Failure rate",
             "rate",
             usual.rate_per_1000_node_days,
-            number.Within(0.0, number.MOST_RATE),
+            inputs.Within(0.0, inputs.MOST_RATE),
         ),
         ("Restart (min)", "restart", usual.restart_min, minutes),
         ("Write (min)", "write", usual.write_min, minutes),
@@ -100,7 +100,7 @@ def _settings(usual: EttrSettings) -> EttrSettings:
     )
     stated: dict[str, float | None] = {}
     for column, (label, key, value, within) in zip(st.columns(len(given)), given, strict=True):
-        stated[key] = number.show(
+        stated[key] = inputs.number(
             label,
             within,
             key=key,
@@ -110,14 +110,14 @@ def _settings(usual: EttrSettings) -> EttrSettings:
             format="%g",
             help=HELP[key],
         )
-    inputs = {key: value for key, value in stated.items() if value is not None}
+    known = {key: value for key, value in stated.items() if value is not None}
     return EttrSettings(
-        gpus=inputs["gpus"],
-        rate_per_1000_node_days=inputs["rate"],
-        restart_min=inputs["restart"],
-        write_min=inputs["write"],
-        interval_min=inputs.get("interval", usual.checkpoint_min),
-        queue_min=inputs["queue"],
+        gpus=known["gpus"],
+        rate_per_1000_node_days=known["rate"],
+        restart_min=known["restart"],
+        write_min=known["write"],
+        interval_min=known.get("interval", usual.checkpoint_min),
+        queue_min=known["queue"],
         gpus_per_node=usual.gpus_per_node,
     )
 

@@ -11,7 +11,7 @@ from app.answers.content import Table
 from app.answers.efficiency import best_interval, what_if
 from app.ask.cached import ask
 from app.show import links, page
-from app.widgets import choice, filter_bar, job_size, ledger_build, notice, number, page_head
+from app.widgets import filter_bar, inputs, ledger_build, notice, page_head
 from app.words import escaping
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ HELP = {
 def wished() -> what_if.Wish:
     """The period, the nodes, the interval and the job."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        choice.show(
+        inputs.choice(
             "Of",
             [MONTH, CHOSEN],
             default=MONTH,
@@ -45,15 +45,15 @@ def wished() -> what_if.Wish:
         )
         worst, by, nodes = _left_out()
         interval = _interval()
-        gpus = job_size.show("Best interval of a job of (GPUs)", key="of_gpus", told=HELP["job"])
+        gpus = inputs.job_size("Best interval of a job of (GPUs)", key="of_gpus", told=HELP["job"])
     return what_if.Wish(worst, nodes, by, interval, gpus)
 
 
 def _left_out() -> tuple[int, By, tuple[str, ...]]:
     """How many of the worst nodes, as known when, or which ones instead."""
-    worst = number.show(
+    worst = inputs.number(
         "Worst nodes left out",
-        number.Within(0, 1000),
+        inputs.Within(0, 1000),
         key="worst",
         value=what_if.WORST,
         width=150,
@@ -81,7 +81,7 @@ def _left_out() -> tuple[int, By, tuple[str, ...]]:
 
 def _interval() -> Every:
     """Minutes between checkpoints, the best ones, or as runs saved."""
-    every = choice.show(
+    every = inputs.choice(
         "Checkpoint interval",
         [BEST, AS_WAS, MINUTES],
         default=BEST,
@@ -90,9 +90,9 @@ def _interval() -> Every:
     )
     if every != MINUTES:
         return None if every == AS_WAS else "best"
-    return number.show(
+    return inputs.number(
         "Minutes",
-        number.Within(1.0, number.MOST_MINUTES),
+        inputs.Within(1.0, inputs.MOST_MINUTES),
         key="minutes",
         value=30.0,
         format="%g",

@@ -16,7 +16,7 @@ from app.answers.fleet.choices import whole_weeks
 from app.ask.cached import ask, fresh, kept
 from app.reports import kinds
 from app.show import command_lines, export, files, page
-from app.widgets import choice, empty_state, filter_bar, notice, page_head
+from app.widgets import empty_state, filter_bar, inputs, notice, page_head
 
 if TYPE_CHECKING:
     from app.reports.kinds import Kind
@@ -47,7 +47,7 @@ class Choice:
 
 def chosen_kind() -> Kind:
     """Which kind."""
-    name = choice.show(
+    name = inputs.choice(
         "Kind",
         [*kinds.kinds()],
         format_func=str.capitalize,

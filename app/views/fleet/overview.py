@@ -11,7 +11,7 @@ from app.answers.fleet import overview
 from app.ask.cached import ask
 from app.show import links, page
 from app.views.fleet import demo, upload_form
-from app.widgets import action_list, empty_state, filter_bar, job_size, page_head
+from app.widgets import action_list, empty_state, filter_bar, inputs, page_head
 from app.words import escaping
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         help="What the failure rate is judged by. Unless one is chosen: the own last quarter where "
         "it is recorded, else RSC-1 by the paper's definition.",
     )
-    gpus = job_size.show()
+    gpus = inputs.job_size()
 answer = overview.answer(ask, scope.selection, reference=reference, gpus=gpus)
 with head:
     page_head.show(answer.sentence, scope)

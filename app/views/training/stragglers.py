@@ -13,7 +13,7 @@ from app.answers.training.fleet import COMMANDS
 from app.ask import cached
 from app.ask.cached import ask, fresh
 from app.show import command_lines, export, links, page
-from app.widgets import choice, filter_bar, notice, page_head, upload
+from app.widgets import filter_bar, inputs, notice, page_head, upload
 from app.words import escaping, numbers
 from app.words.glossary import of_training
 from data.filters import Selection
@@ -68,7 +68,7 @@ MOST_LISTED = 5
 
 def heat_map(found: StragglerTrace, scope: Scope) -> None:
     """Stage by data-parallel rank; exact, or the paper's approximation."""
-    way = choice.show(
+    way = inputs.choice(
         "How each worker is judged",
         ["exact", "min"],
         default="exact",

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import choice
+from app.widgets import inputs
 
-APP = Path(choice.__file__).parents[1]
+APP = Path(inputs.__file__).parents[1]
 
 
 def one() -> None:
     """A page with one choice."""
     import streamlit as st
 
-    from app.widgets import choice
+    from app.widgets import inputs
 
-    st.session_state["seen"] = choice.show("Of", ["a", "b"], default="a", key="of")
+    st.session_state["seen"] = inputs.choice("Of", ["a", "b"], default="a", key="of")
 
 
 @pytest.mark.parametrize(
