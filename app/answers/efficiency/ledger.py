@@ -18,7 +18,7 @@ from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.frames import DEFINITION
 from app.answers.content import Answer, Chart, Missing, Part, Sheet, Table
 from app.answers.described import sheet_of
-from app.answers.efficiency import before_requeues, ledger_numbers, node_time
+from app.answers.efficiency import ledger_numbers, untold
 from app.answers.efficiency.ledger_parts import (
     NOTHING_RAN,
     behind,
@@ -137,9 +137,7 @@ def cost_in_words(ledger: GoodputLedger | None, titles: Mapping[str, str]) -> st
     named = {**titles, "unknown": WITHOUT_CAUSE["lost_work"]}
     bucket = None if ledger is None else ledger.bucket("lost_work")
     if bucket is not None and bucket.bounded:
-        return before_requeues.cost_in_words(
-            bucket, None if first is None else named.get(first, first)
-        )
+        return untold.bounded_cost(bucket, None if first is None else named.get(first, first))
     if ledger is None or first is None or bucket is None:
         return ""
     hours, most = bucket.gpu_hours, ledger.failure_losses[first]
@@ -160,9 +158,9 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     """Where every GPU-hour went: buckets that add up, and lost work by cause."""
     ledger = ask(measured, selection, conf_level=conf_level)
     node_hours = ask(exposure.node_hours, selection)
-    of_nodes = node_time.notes(node_hours, WENT)
+    of_nodes = untold.node_hours(node_hours, WENT)
     nodes = ask(inventory.known, Selection(selection.cluster))
-    missing = ask(before_requeues.notes, selection) if ledger.bounded else ()
+    missing = ask(untold.missing_attempts, selection) if ledger.bounded else ()
     seen = ask(sight.sight, selection.days)
     notes = (
         *of_nodes,
@@ -254,7 +252,7 @@ def by_bucket(ledger: GoodputLedger, selection: Selection) -> Table:
         ),
         "No GPU-hours are known.",
         f"{total}What has no bounds is as recorded."
-        + (f" {before_requeues.BOUNDED}" if ledger.bounded else ""),
+        + (f" {untold.BOUNDED}" if ledger.bounded else ""),
         opens=Part("Rows behind the bucket", behind, (selection,), ("name",)),
     )  # fmt: skip
 

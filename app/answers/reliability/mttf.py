@@ -12,10 +12,13 @@ from analytics.frames import DEFINITION
 from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.fleet_verdict import largest_usual_size
 from analytics.reliability.mttf import MttfReport, mttf_report
-from app.answers.content import Answer, Chart, Missing, Number, Sheet, estimated
+from app.answers.columns import columns
+from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
 from app.answers.failures import counted
-from app.answers.reliability import detection, mttf_tables, sensitivity, sight
+from app.answers.reliability import detection, sensitivity, sight
+from app.ask import EVERYTHING
 from app.words import numbers, terms
+from app.words.cells import Column
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS, Term
 from data.queries import exposure, reliability
@@ -25,11 +28,11 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.reliability.detection import Scope
+    from analytics.reliability.mttf import SizeClass
     from app.ask import Ask
     from app.words.cells import Kind
     from data.filters import Selection
     from data.store import Store
-
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 TERMS = (
@@ -157,8 +160,8 @@ def answer(ask: Ask, selection: Selection, *, job_gpus: int | None = None, **cha
         Headlines(report, before, selection).all(job),
         (
             shown,
-            mttf_tables.by_size(report, selection),
-            mttf_tables.projected(report),
+            size_table(report, selection),
+            projection_table(report),
             sensitivity.table(definitions),
         ),
         notes=(*_by_definition(report), *notes(report, selection), *([large] if without else [])),
@@ -246,7 +249,7 @@ def projected_number(job: OfSize | None) -> Number:
         job.hours,
         before=job.before,
         more=detection.basis(job.report),
-        opens=mttf_tables.failures_behind(job.report, job.selection),
+        opens=failures_behind(job.report, job.selection),
     )
 
 
@@ -303,7 +306,7 @@ class Headlines:
             estimates(self.now)[name],
             before=None if self.before is None else estimates(self.before)[name],
             more=detection.basis(self.now) if name == RATE else "",
-            opens=mttf_tables.failures_behind(self.now, self.selection),
+            opens=failures_behind(self.now, self.selection),
         )
         return replace(shown, higher_is_better=False) if term is terms.REPAIR else shown
 
@@ -351,7 +354,7 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
             {
                 "gpus_from": size.gpus_from,
                 "gpus_to": size.gpus_to,
-                "failures": mttf_tables.failures_known(size, report),
+                "failures": failures_known(size, report),
                 "running_hours": size.running_hours,
                 "mttf_hours": size.mttf_hours,
             }
@@ -458,3 +461,88 @@ def _sheet(report: MttfReport, job: OfSize | None) -> Sheet:
             for name, first, last, e in rows
         ],
     )
+
+
+FAILURES = columns(
+    "failed_at", "job_id", "attempt", "state", "cause", "domain", "node", "n_gpus", "n_nodes",
+    "confidence", "method", "evidence", "partition", "user", "account", "cluster", "subcause",
+    "hit", "repair_minutes", "text", hidden=("attempt_key",),
+)  # fmt: skip
+ATTEMPTS = columns(
+    "job_id", "attempt", "state", "failed", "n_gpus", "n_nodes", "running_hours", "start_at",
+    "end_at", "partition", "user", "account", "cluster", hidden=("attempt_key",),
+)  # fmt: skip
+
+
+def size_table(report: MttfReport, selection: Selection) -> Table:
+    """Measured MTTF of each class of sizes; a row opens the attempts behind it."""
+    return Table(
+        "mttf_by_size",
+        "Measured MTTF by job size",
+        (
+            Column("gpus_from", "GPUs from", "count", shown=False),
+            Column("gpus_to", "GPUs to", "count", shown=False),
+            Column("job_size", "Job size"),
+            Column("failures", "Failures", "count", none=sight.NOT_SEEN),
+            Column("running_hours", "Running time (h)", "number"),
+            Column("mttf_hours", "MTTF", "mttf", "h", none="none was seen to fail"),
+        ),
+        tuple(
+            (
+                size.gpus_from,
+                size.gpus_to,
+                numbers.gpus(size.gpus_from, size.gpus_to),
+                failures_known(size, report),
+                size.running_hours,
+                size.mttf_hours,
+            )
+            for size in report.by_size
+        ),
+        "No job with GPUs ran.",
+        opens=Part("Attempts behind the number", attempts, (selection,), ("gpus_from", "gpus_to")),
+    )
+
+
+def failures_known(size: SizeClass, report: MttfReport) -> int | None:
+    """Failures of a class of sizes; None where none is known because none could be seen."""
+    return None if report.failures_known is None else size.mttf_hours.n
+
+
+def projection_table(report: MttfReport) -> Table:
+    """MTTF that the rate implies for each job size."""
+    return Table(
+        "mttf_projection",
+        f"MTTF that the failure rate projects{detection.of_sizes(report.min_gpus)}",
+        (
+            Column("gpus", "GPUs", "count"),
+            Column("mttf_hours", "MTTF", "mttf", "h"),
+        ),
+        tuple(
+            (point.gpus, point.mttf_hours)
+            for point in report.projection
+            if point.mttf_hours.lower is not None
+        ),
+        "Unknown: the rate, or the number of GPUs in a node, is.",
+    )
+
+
+def failures_behind(report: MttfReport, selection: Selection) -> Part:
+    """The failures that the rate counts."""
+    whole = report.detection
+    total = report.rate.failures if whole is None else whole.failures
+    counted = replace(selection, min_gpus=report.min_gpus)
+    return Part("Failures behind the number", failures, (counted,), total=total)
+
+
+def failures(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """The failed attempts, or failures of nodes, that a rate counts; the newest first."""
+    rows = ask(reliability.failure_rows, selection, limit=limit)
+    return Table("failures", "Failures behind the number", FAILURES, rows, "No failure counts.")
+
+
+def attempts(
+    ask: Ask, selection: Selection, gpus_from: int, gpus_to: int, *, limit: int = EVERYTHING
+) -> Table:
+    """The attempts of a class of sizes, the longest first."""
+    rows = ask(reliability.attempt_rows, selection, gpus=(gpus_from, gpus_to), limit=limit)
+    return Table("attempts", "Attempts behind the number", ATTEMPTS, rows, "No attempt ran.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from app.answers.content import Answer, Table
 from app.answers.described import listed
 from app.answers.training import causes
-from app.answers.training.doubts import doubts
+from app.answers.training.causes import doubts
 from app.words import numbers
 from app.words.cells import Column
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.answers.failures import node
 from app.answers.fleet import nodes
-from app.answers.nodes import lemons, node_metrics
+from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
 from app.views.failures import of_one
@@ -48,7 +48,7 @@ def people(target: str) -> None:
 
 def measured(cluster: str | None, name: str) -> None:
     """What its metrics say."""
-    found = node_metrics.table(ask, cluster, name, scope.selection)
+    found = node.metrics_of(ask, cluster, name, scope.selection)
     page.blocks([found], scope, titled=False)
 
 
