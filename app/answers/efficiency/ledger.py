@@ -16,14 +16,10 @@ from analytics.efficiency.goodput import (
 from analytics.efficiency.unrecorded import HOUR_S
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.frames import DEFINITION
-from app.answers.content import Answer, Chart, Missing, Part, Sheet, Table
-from app.answers.described import sheet_of
-from app.answers.efficiency import ledger_numbers, untold
-from app.answers.efficiency.ledger_parts import (
-    NOTHING_RAN,
-    behind,
-    behind_loss,
-)
+from app.answers.content import Answer, Chart, Missing, Part, Table
+from app.answers.described import Rows, field, sheet_of
+from app.answers.efficiency import ledger_parts, untold
+from app.answers.efficiency.ledger_parts import NOTHING_RAN, behind, behind_loss
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import inventory
 from app.answers.reliability import sight
@@ -35,7 +31,7 @@ from data.filters import Selection
 from data.queries import efficiency, exposure, fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from analytics.efficiency.goodput import Bucket, Loss
     from app.ask import Ask
@@ -71,13 +67,16 @@ NO_PRICE = (
     "What the losses cost shows once site.toml states the price of a GPU-hour: "
     '`gpu_hour_price = 2.5` and `currency = "EUR"` in `[cluster.NAME]`.'
 )
-EXPORT = (
-    "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
-    "faultline ingest sacct sacct.txt",
-)
+
+
+def _bound(end: str) -> Callable[[Bucket | Loss], float | None]:
+    """One end of the interval; nothing where records fix the value."""
+    return lambda row: getattr(row.gpu_hours, end) if row.gpu_hours.has_width else None
+
+
 _BOUNDS = (
-    Column("gpu_hours_lower", "At least", "number", "GPU-h", none=""),
-    Column("gpu_hours_upper", "At most", "number", "GPU-h", none=""),
+    field("gpu_hours_lower", "At least", "number", _bound("lower"), unit="GPU-h", none=""),
+    field("gpu_hours_upper", "At most", "number", _bound("upper"), unit="GPU-h", none=""),
 )
 
 
@@ -170,7 +169,8 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
         *sight.notes(seen, "what failures lost"),
     )
     record_ = record(ledger) | {"node_hours": node_hours, "notes": notes} | sight.record(seen)
-    parts: dict[str, Any] = {"record": record_, "sheet": _sheet(ledger)}
+    sheet = sheet_of([_bucket(bucket) for bucket in ledger.buckets])
+    parts: dict[str, Any] = {"record": record_, "sheet": sheet}
     if not ledger.total_gpu_seconds:
         nothing = "".join(of_nodes) or "No GPU-hours are known in this selection."
         if not of_nodes and seen.none and seen.jobs_unknown:
@@ -178,7 +178,7 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
         return Answer(nothing, (), (_missing(ask, selection),), ledger.notes, **parts)
     return Answer(
         sentence(ledger),
-        ledger_numbers.headlines(ledger, selection, idle_rests_on=nodes.idle_rests_on),
+        ledger_parts.headlines(ledger, selection, idle_rests_on=nodes.idle_rests_on),
         (
             waterfall(ledger, selection),
             by_bucket(ledger, selection),
@@ -231,79 +231,63 @@ def waterfall(ledger: GoodputLedger, selection: Selection) -> Chart:
 
 def by_bucket(ledger: GoodputLedger, selection: Selection) -> Table:
     """Every bucket; bounds where it is estimated, cost where a price is known."""
-    priced = ledger.currency is not None
     total = f"{numbers.number(ledger.total_gpu_hours)} GPU-hours in all. "
-    return Table(
+    cost = Column("cost", f"Cost ({ledger.currency})".replace(" ()", ""), "number")
+    described = (
+        field("bucket", "Bucket", of="kind.title"),
+        field("gpu_hours", "GPU-hours", "number", "gpu_hours.value"),
+        *_BOUNDS,
+        field("ratio", "Share", "ratio", "ratio.value"),
+        *((cost,) if ledger.currency is not None else ()),
+        field("name", "Bucket in SQL", of="bucket", shown=False),
+    )
+    return Rows(described, ledger.buckets).table(
         "gpu_hours",
         "GPU-hours by bucket",
-        (
-            Column("bucket", "Bucket"),
-            Column("gpu_hours", "GPU-hours", "number"),
-            *_BOUNDS,
-            Column("ratio", "Share", "ratio"),
-            *((Column("cost", f"Cost ({ledger.currency})".replace(" ()", ""), "number"),)
-              if priced else ()),
-            Column("name", "Bucket in SQL", shown=False),
-        ),
-        tuple(
-            (each.kind.title, each.gpu_hours.value, *_bounds(each.gpu_hours), each.ratio.value,
-             *((each.cost,) if priced else ()), each.bucket)
-            for each in ledger.buckets
-        ),
-        "No GPU-hours are known.",
-        f"{total}What has no bounds is as recorded."
+        empty="No GPU-hours are known.",
+        note=f"{total}What has no bounds is as recorded."
         + (f" {untold.BOUNDED}" if ledger.bounded else ""),
         opens=Part("Rows behind the bucket", behind, (selection,), ("name",)),
-    )  # fmt: skip
+    )
 
 
 def by_cause(ledger: GoodputLedger, selection: Selection, titles: Mapping[str, str]) -> Table:
     """Lost work by cause, the paper's rule beside the estimate."""
     first, second = ledger.rule_first_order_gpu_hours, ledger.rule_second_order_gpu_hours
-    return Table(
+    lost = ledger.bucket("lost_work")
+    known = lost is None or lost.gpu_hours.value is not None
+    described = (
+        field("loss", "Loss", of=lambda loss: BUCKETS[loss.bucket].title),
+        field("cause", "Cause", of=lambda loss: _cause(loss, titles)),
+        field("attempts", "Attempts", "count", "n_attempts"),
+        field("gpu_hours", "GPU-hours", "number", "gpu_hours.value"),
+        *_BOUNDS,
+        field(
+            "rule_gpu_hours",
+            "By the 30-minute rule",
+            "number",
+            unit="GPU-h",
+            help=terms.THIRTY_MINUTES.definition,
+        ),
+        field("bucket", "Bucket in SQL", shown=False),
+        field("cause_name", "Cause in SQL", of="cause", shown=False),
+    )
+    return Rows(described, ledger.losses).table(
         "lost_work",
         "Lost work by cause",
-        (
-            Column("loss", "Loss"),
-            Column("cause", "Cause"),
-            Column("attempts", "Attempts", "count"),
-            Column("gpu_hours", "GPU-hours", "number"),
-            *_BOUNDS,
-            Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-h",
-                   help=terms.THIRTY_MINUTES.definition),
-            Column("bucket", "Bucket in SQL", shown=False),
-            Column("cause_name", "Cause in SQL", shown=False),
-        ),
-        tuple(
-            (BUCKETS[loss.bucket].title, _cause(loss, titles), loss.n_attempts,
-             loss.gpu_hours.value, *_bounds(loss.gpu_hours), loss.rule_gpu_hours, loss.bucket,
-             loss.cause)
-            for loss in ledger.losses
-        ),
-        "No attempt is known to have lost work to failures or preemption."
-        if _losses_known(ledger)
+        empty="No attempt is known to have lost work to failures or preemption."
+        if known
         else f"{LOSSES} {sight.BASIS}.",
-        f"By the 30-minute rule of the RSC paper failed jobs lost {numbers.number(first)} "
+        note=f"By the 30-minute rule of the RSC paper failed jobs lost {numbers.number(first)} "
         f"GPU-hours (first order), jobs that their requeue preempted {numbers.number(second)} "
         "(second order).",
         opens=Part("Rows behind the loss", behind_loss, (selection,), ("bucket", "cause_name")),
-    )  # fmt: skip
-
-
-def _losses_known(ledger: GoodputLedger) -> bool:
-    """Whether it is known what failures lost, or that they lost nothing."""
-    lost = ledger.bucket("lost_work")
-    return lost is None or lost.gpu_hours.value is not None
+    )
 
 
 def _cause(loss: Loss, titles: Mapping[str, str]) -> str:
     """What caused a loss, in words."""
     return WITHOUT_CAUSE[loss.bucket] if loss.cause is None else titles.get(loss.cause, loss.cause)
-
-
-def _bounds(estimate: Estimate) -> tuple[float | None, float | None]:
-    """The interval; nothing where records fix the value."""
-    return (estimate.lower, estimate.upper) if estimate.has_width else (None, None)
 
 
 def record(ledger: GoodputLedger) -> dict[str, Any]:
@@ -358,11 +342,6 @@ def _rests_on(bucket: Bucket) -> str:
     return "estimated" if bucket.gpu_hours.has_width else "recorded"
 
 
-def _sheet(ledger: GoodputLedger) -> Sheet:
-    """A row for each bucket."""
-    return sheet_of([_bucket(bucket) for bucket in ledger.buckets])
-
-
 def _of_selection(ledger: GoodputLedger, selection: Selection) -> Iterator[str]:
     """What the filters leave out, and what the period takes in."""
     if not ledger.covers_fleet:
@@ -408,11 +387,11 @@ def _missing(ask: Ask, selection: Selection) -> Missing:
             "No attempt says how many GPUs it had.",
             "The ledger divides GPU-hours, and there are none to divide. Where jobs have GPUs, the "
             "same records with AllocTRES fill it:",
-            EXPORT,
+            sight.JOBS,
         )
     return Missing(
         "ledger",
         "Failures of nodes are known here, but no jobs.",
         "Where GPU-hours went needs the scheduler's records:",
-        EXPORT,
+        sight.JOBS,
     )

@@ -16,7 +16,6 @@ from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, composed
 from app.answers.described import quantities
 from app.answers.efficiency import best_interval, ettr, left_out, untold
-from app.answers.efficiency.ledger import EXPORT
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet.choices import last_whole
 from app.answers.reliability import sight
@@ -25,6 +24,7 @@ from app.words.cells import Column
 from app.words.glossary import of_efficiency
 from app.words.glossary.of_efficiency import BY_INTERVAL, BY_NODES, GIVEN_UP, REGAINED
 from app.words.periods import Period
+from app.words.plain import in_a_row
 from data.errors import DataError
 from data.queries import efficiency, exposure, fleet
 from data.queries import what_if as queries
@@ -182,7 +182,7 @@ class Shown:
         if names and self.found.by_nodes.value is not None:
             more = len(names) - MOST_NAMED
             rest = [f"{more:,} more"] if more > 0 else []
-            parts.append(f"without {_listed(names[:MOST_NAMED] + rest)}")
+            parts.append(f"without {in_a_row(names[:MOST_NAMED] + rest)}")
         if self.found.interval_min is not None:
             parts.append(f"with a checkpoint every {_minutes(self.found.interval_min)}")
         return parts
@@ -378,17 +378,8 @@ NOTHING = Missing(
     "No interruption of a job with GPUs is known in this period.",
     "Choose a longer period or reset the filters. Interruptions come from the scheduler's records "
     "of jobs with their GPUs, and from what explains why they ended:",
-    EXPORT,
+    sight.JOBS,
 )
-
-
-def _listed(names: list[str]) -> str:
-    """Names in a sentence.
-
-    >>> _listed(["a"]), _listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _negative(hours: Estimate) -> Estimate:

@@ -18,6 +18,7 @@ from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_failures, of_nodes
+from app.words.plain import in_a_row
 from data.errors import DataError
 from data.filters import Selection
 from data.queries import failures as failure_queries
@@ -26,7 +27,7 @@ from data.queries import hosts, metrics, targets
 from data.queries import incidents as incident_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from app.ask import Ask
     from app.words.terms import Term
@@ -209,20 +210,10 @@ def sentence(one: Node, known: Collection[str], without: str | None = None) -> s
     }
     said = [text for name, (rows, text) in counts.items() if len(rows) or name in known]
     unseen = [name for name, (rows, _) in counts.items() if rows.empty and name not in known]
-    happened = f"{one.node} {_listed(said, 'and')} in this period" if said else f"{one.node}"
+    happened = f"{one.node} {in_a_row(said)} in this period" if said else f"{one.node}"
     if not unseen:
         return f"{happened}."
-    return f"{happened}; whether it {_listed(unseen, 'or')} {sight.CANNOT}: {UNSHOWN}."
-
-
-def _listed(parts: Sequence[str], last: str) -> str:
-    """Parts of a sentence.
-
-    >>> _listed(["a"], "or"), _listed(["a", "b", "c"], "and")
-    ('a', 'a, b and c')
-    """
-    *first, end = parts
-    return f"{', '.join(first)} {last} {end}" if first else end
+    return f"{happened}; whether it {in_a_row(unseen, 'or')} {sight.CANNOT}: {UNSHOWN}."
 
 
 def without_jobs(ask: Ask, one: Node) -> str | None:

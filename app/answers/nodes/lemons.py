@@ -12,7 +12,7 @@ from analytics.nodes.validation_plan import BENCHMARKS
 from analytics.reliability.sight import Sight
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Table, composed
-from app.answers.described import Rows, sheet_of
+from app.answers.described import Rows, field, sheet_of
 from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
 from app.answers.reliability import sight
 from app.words import moments, numbers
@@ -43,25 +43,27 @@ DRAIN = (
     Column("ratio", "Times usual", "rate",
            help=of_nodes.TIMES_USUAL.definition),
     Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=of_nodes.SAVED.definition),
-    Column("reasons", "Why"),
+    field("reasons", "Why", of=lambda row: "; ".join(row["reasons"])),
     Column("action", "What to do"),
     Column("command", "Command", wide=True),
     Column("ticket", "Ticket", shown=False),
     *columns(hidden=("cluster",)),
 )  # fmt: skip
+OF_ONE = (DRAIN[1], DRAIN[2], DRAIN[3], DRAIN[5], DRAIN[6])
+"""What the page of one node shows of it."""
 GROUPS = (
     Column("grouping", "What"),
     Column("name", "Name"),
     Column("n_hit", "Nodes hit", "count"),
     Column("expected", "Expected", "number"),
-    Column("n_nodes", "Nodes", "count"),
+    field("n_nodes", "Nodes", "count", lambda group: len(group.nodes)),
     Column("ratio", "Times usual", "number"),
     *columns("cluster", wide=("cluster",)),
 )
 OTHERS = (
     *columns("node"),
     Column("verdict", "Taken for"),
-    Column("why", "Because"),
+    field("why", "Because", of=lambda row: "; ".join(row["reasons"])),
     *columns("cluster", wide=("cluster",)),
 )
 NO_NODES = Missing(
@@ -168,13 +170,7 @@ def of_node(ask: Ask, cluster: str | None, node: str, selection: Selection) -> T
                 row = _row(of, at)
                 if row["verdict"] not in LISTED and not ask(hosts.used, cluster, node):
                     return None
-                shown = [
-                    (str(row["verdict"]), row["score"], row["ratio"],
-                     "; ".join(row["reasons"]), row["action"] or "")
-                ]  # fmt: skip
-                of_one = ("verdict", "score", "ratio", "reasons", "action")
-                chosen = tuple(column for column in DRAIN if column.key in of_one)
-                return Table("lemon", "Is it a lemon?", chosen, shown, note=_window(of))
+                return Rows(OF_ONE, [row]).table("lemon", "Is it a lemon?", note=_window(of))
     return None
 
 
@@ -298,30 +294,18 @@ def _tables(
     listed: Sequence[dict[str, Any]],
     seen: Sight,
 ) -> Iterator[Table | Missing]:
-    keys = [column.key for column in DRAIN]
-    drain = [
-        tuple("; ".join(row[key]) if key == "reasons" else row[key] for key in keys)
-        for row in listed
-    ]
     first = "Drain these, then watch" if any(r["verdict"] == "lemon" for r in listed) else "Watch"
     empty = "No node has more against it than chance explains."
-    if seen.none and not drain:
+    if seen.none and not listed:
         yield sight.missing("drain", WHICH, seen)
     else:
-        yield Table("drain", first, DRAIN, drain, empty, wrapped=True).first(MOST_ROWS)
-    groups = [
-        (each.grouping, each.name, each.n_hit, each.expected, len(each.nodes), each.ratio,
-         each.cluster)
-        for of in found for each in of.groups
-    ]  # fmt: skip
-    if groups:
-        yield Table("groups", "Racks and switches that are bad as a whole", GROUPS, groups)
-    others = [
-        (row["node"], row["verdict"], "; ".join(row["reasons"]), row["cluster"])
-        for row in rows if row["verdict"] == "front end"
-    ]  # fmt: skip
-    if others:
-        yield Table("front_ends", "Front ends and service nodes", OTHERS, others).first(MOST_ROWS)
+        yield Rows(DRAIN, listed).table("drain", first, empty=empty, wrapped=True).first(MOST_ROWS)
+    groups = Rows(GROUPS, [group for of in found for group in of.groups])
+    if groups.items:
+        yield groups.table("groups", "Racks and switches that are bad as a whole")
+    others = Rows(OTHERS, [row for row in rows if row["verdict"] == "front end"])
+    if others.items:
+        yield others.table("front_ends", "Front ends and service nodes").first(MOST_ROWS)
     yield _what_if(found)
 
 

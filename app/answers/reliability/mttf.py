@@ -14,6 +14,7 @@ from analytics.reliability.fleet_verdict import largest_usual_size
 from analytics.reliability.mttf import MttfReport, mttf_report
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
+from app.answers.described import TABLE, Rows, field
 from app.answers.failures import counted
 from app.answers.reliability import detection, sensitivity, sight
 from app.ask import EVERYTHING
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.reliability.detection import Scope
-    from analytics.reliability.mttf import SizeClass
     from app.ask import Ask
     from app.words.cells import Kind
     from data.filters import Selection
@@ -350,19 +350,8 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
         "dispersion": report.rate.dispersion,
         "dispersion_over_weeks": report.rate.dispersion_over_weeks,
         "dispersion_over_nodes": report.dispersion_over_nodes,
-        "by_size": [
-            {
-                "gpus_from": size.gpus_from,
-                "gpus_to": size.gpus_to,
-                "failures": failures_known(size, report),
-                "running_hours": size.running_hours,
-                "mttf_hours": size.mttf_hours,
-            }
-            for size in report.by_size
-        ],
-        "projection": [
-            {"gpus": point.gpus, "mttf_hours": point.mttf_hours} for point in report.projection
-        ],
+        "by_size": by_size(report).records(),
+        "projection": Rows(PROJECTED, report.projection).records(),
         "basis": report.basis,
         "gpus_per_node": report.gpus_per_node,
         "from_at": report.from_at,
@@ -424,13 +413,7 @@ def _missing(report: MttfReport) -> Missing:
     if report.failures_known is None and report.sight is not None:
         return sight.missing("mttf_by_size", "How often the fleet fails", report.sight)
     if "node_failures" in report.basis and report.rate.failures:
-        return Missing(
-            "mttf_by_size",
-            "Failures of nodes are known here, but no jobs.",
-            "Which jobs they ended, and how long a job of a given size runs until it fails, "
-            "needs the scheduler's records:",
-            ("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
-        )
+        return sight.nodes_alone("mttf_by_size")
     if "node_time" in report.basis and report.rate.exposure:
         return Missing(
             "mttf_by_size",
@@ -474,55 +457,46 @@ ATTEMPTS = columns(
 )  # fmt: skip
 
 
+PROJECTED = (Column("gpus", "GPUs", "count"), Column("mttf_hours", "MTTF", "mttf", "h"))
+
+
+def by_size(report: MttfReport) -> Rows:
+    """Measured MTTF of each class of sizes; failures are unknown where none could be seen."""
+    seen = report.failures_known is not None
+    described = (
+        Column("gpus_from", "GPUs from", "count", shown=False),
+        Column("gpus_to", "GPUs to", "count", shown=False),
+        field("job_size", "Job size", of=lambda s: numbers.gpus(s.gpus_from, s.gpus_to), on=TABLE),
+        field(
+            "failures",
+            "Failures",
+            "count",
+            lambda size: size.mttf_hours.n if seen else None,
+            none=sight.NOT_SEEN,
+        ),
+        Column("running_hours", "Running time (h)", "number"),
+        Column("mttf_hours", "MTTF", "mttf", "h", none="none was seen to fail"),
+    )
+    return Rows(described, report.by_size)
+
+
 def size_table(report: MttfReport, selection: Selection) -> Table:
-    """Measured MTTF of each class of sizes; a row opens the attempts behind it."""
-    return Table(
+    """The same; a row opens the attempts behind it."""
+    return by_size(report).table(
         "mttf_by_size",
         "Measured MTTF by job size",
-        (
-            Column("gpus_from", "GPUs from", "count", shown=False),
-            Column("gpus_to", "GPUs to", "count", shown=False),
-            Column("job_size", "Job size"),
-            Column("failures", "Failures", "count", none=sight.NOT_SEEN),
-            Column("running_hours", "Running time (h)", "number"),
-            Column("mttf_hours", "MTTF", "mttf", "h", none="none was seen to fail"),
-        ),
-        tuple(
-            (
-                size.gpus_from,
-                size.gpus_to,
-                numbers.gpus(size.gpus_from, size.gpus_to),
-                failures_known(size, report),
-                size.running_hours,
-                size.mttf_hours,
-            )
-            for size in report.by_size
-        ),
-        "No job with GPUs ran.",
+        empty="No job with GPUs ran.",
         opens=Part("Attempts behind the number", attempts, (selection,), ("gpus_from", "gpus_to")),
     )
 
 
-def failures_known(size: SizeClass, report: MttfReport) -> int | None:
-    """Failures of a class of sizes; None where none is known because none could be seen."""
-    return None if report.failures_known is None else size.mttf_hours.n
-
-
 def projection_table(report: MttfReport) -> Table:
     """MTTF that the rate implies for each job size."""
-    return Table(
+    known = [point for point in report.projection if point.mttf_hours.lower is not None]
+    return Rows(PROJECTED, known).table(
         "mttf_projection",
         f"MTTF that the failure rate projects{detection.of_sizes(report.min_gpus)}",
-        (
-            Column("gpus", "GPUs", "count"),
-            Column("mttf_hours", "MTTF", "mttf", "h"),
-        ),
-        tuple(
-            (point.gpus, point.mttf_hours)
-            for point in report.projection
-            if point.mttf_hours.lower is not None
-        ),
-        "Unknown: the rate, or the number of GPUs in a node, is.",
+        empty="Unknown: the rate, or the number of GPUs in a node, is.",
     )
 
 
