@@ -37,4 +37,4 @@ def test_what_is_none_of_them_leaves_the_default(said: str | list[str], seen: st
 def test_every_choice_that_must_be_made_is_made_here() -> None:
     texts = {path.name: path.read_text("utf-8") for path in APP.rglob("*.py")}
     drawn = [name for name, text in texts.items() if "segmented_control(" in text]
-    assert [name for name in drawn if "required=True" in texts[name]] == ["choice.py"]
+    assert [name for name in drawn if "required=True" in texts[name]] == ["inputs.py"]

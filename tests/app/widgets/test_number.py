@@ -124,4 +124,4 @@ def test_no_other_number_is_read_from_an_address() -> None:
         text = path.read_text("utf-8")
         if "query-params" in text and re.search("number_input|slider", text):
             bound.append(path.name)
-    assert bound == ["number.py"]
+    assert bound == ["inputs.py"]
