@@ -173,6 +173,26 @@ def choice(label: str, options: Sequence[V], *, default: V, key: str, **look: An
     return chosen
 
 
+def named(key: str) -> str | None:
+    """What the box of that key will hold, before it is drawn; None where it will be empty."""
+    name = st.session_state[key] if key in st.session_state else st.query_params.get(key)
+    return name.strip() if name and name.strip() else None
+
+
+def searched(label: str, *, key: str, placeholder: str, width: int = 420) -> str:
+    """A box for a name, without its blanks at both ends; `key` is what the address calls it."""
+    name = st.text_input(
+        label,
+        key=key,
+        bind="query-params",
+        placeholder=placeholder,
+        icon=":material/search:",
+        label_visibility="collapsed",
+        width=width,
+    )
+    return (name or "").strip()
+
+
 def job_size(
     title: str = "MTTF of a job of (GPUs)", *, key: str = "job_gpus", told: str | None = None
 ) -> int | None:

@@ -18,23 +18,9 @@ if TYPE_CHECKING:
     from app.show.scope import Scope
 
 
-def run_named() -> str | None:
-    """The run that is named; None where the page is about all runs."""
-    wanted = st.session_state["run"] if "run" in st.session_state else st.query_params.get("run")
-    return wanted.strip() if wanted and wanted.strip() else None
-
-
 def run_box() -> None:
     """Where a run is typed."""
-    st.text_input(
-        "Run",
-        key="run",
-        bind="query-params",
-        placeholder="Open a run, e.g. 4711",
-        icon=":material/search:",
-        label_visibility="collapsed",
-        width=240,
-    )
+    inputs.searched("Run", key="run", placeholder="Open a run, e.g. 4711", width=240)
 
 
 def back_to_all() -> None:
@@ -122,7 +108,7 @@ def _settings(usual: EttrSettings) -> EttrSettings:
     )
 
 
-run_id = run_named()
+run_id = inputs.named("run")
 scope = filter_bar.of_store(
     min_gpus=MTTF_MIN_GPUS, uses=("cluster",) if run_id else filter_bar.USES
 )

@@ -11,7 +11,7 @@ from app.answers.explore import glossary
 from app.answers.explore.glossary import PAGES
 from app.ask import cached
 from app.show import links
-from app.widgets import filter_bar, page_head
+from app.widgets import filter_bar, inputs, page_head
 from app.words import escaping
 
 if TYPE_CHECKING:
@@ -52,16 +52,10 @@ def _page(name: str) -> str:
 
 scope = filter_bar.show(uses=())
 head = st.container()
-word = st.text_input(
-    "Find a term",
-    key="term",
-    bind="query-params",
-    placeholder="A word, or the key of an entry",
-    icon=":material/search:",
-    label_visibility="collapsed",
-    width=320,
+word = inputs.searched(
+    "Find a term", key="term", placeholder="A word, or the key of an entry", width=320
 )
-found = glossary.found(cached.store_root(), word or "")
+found = glossary.found(cached.store_root(), word)
 with head:
     page_head.of_one(
         glossary.sentence(found), "What stands behind each number, column and chart", scope

@@ -67,14 +67,8 @@ def choose(kind: Kind, scope: Scope) -> Choice:
     """What it is about, its week, and whether names are replaced."""
     about, week, last = "", None, False
     if kind.metavar:
-        about = st.text_input(
-            kind.name.capitalize(),
-            key=kind.name,
-            bind="query-params",
-            placeholder=kind.placeholder,
-            icon=":material/search:",
-            label_visibility="collapsed",
-            width=320,
+        about = inputs.searched(
+            kind.name.capitalize(), key=kind.name, placeholder=kind.placeholder, width=320
         )
     if kind.weekly:
         week, last = _week(scope)
@@ -85,7 +79,7 @@ def choose(kind: Kind, scope: Scope) -> Choice:
         help="Pseudonyms in place of users, accounts and names of jobs. A name has the same "
         "pseudonym in every report of this store.",
     )
-    return Choice(kind, (about or "").strip(), redact, week, last)
+    return Choice(kind, about, redact, week, last)
 
 
 def _week(scope: Scope) -> tuple[Period | None, bool]:
@@ -168,14 +162,13 @@ def downloads(report: Report) -> None:
     """One button a form; a file is written when its button is pressed."""
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, label in LABELS.items():
-            name = files.name(report, form)
-            st.download_button(
+            export.button(
                 label,
-                export.told(name, partial(files.render, report, form), action="report"),
-                file_name=name,
+                files.name(report, form),
+                partial(files.render, report, form),
                 mime=files.MIME[form],
                 key=f"report_{form}",
-                on_click="ignore",
+                action="report",
                 icon=":material/download:",
             )
         st.caption(f"content {report.content_sha256[:12]}", help=HASH, width="content")

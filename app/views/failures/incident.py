@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -13,12 +14,10 @@ from app.ask.cached import ask
 from app.reports import kinds
 from app.show import export, files, html, markdown, page
 from app.views.failures import of_one
-from app.widgets import copy_button, filter_bar, page_head, replay, said
+from app.widgets import copy_button, filter_bar, inputs, page_head, replay, said
 from app.words import domains, escaping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from analytics.failures.incidents.incident import Incident
     from app.show.scope import Scope
 
@@ -28,22 +27,11 @@ def files_to_take(incident_id: str) -> None:
     report = ask(kinds.report, "incident", about=incident_id)
     text = markdown.render(report)
     copy_button.text("Copy as Markdown", text)
-    _save("Markdown", lambda: text, name=files.name(report, "md"), mime="text/markdown")
-    _save("HTML", lambda: html.render(report), name=files.name(report, "html"), mime="text/html")
-
-
-def _save(label: str, content: Callable[[], str], *, name: str, mime: str) -> None:
-    """A button that saves a file."""
-    st.download_button(
-        label,
-        export.told(name, content, action="report"),
-        file_name=name,
-        mime=mime,
-        key=f"report_{label}",
-        on_click="ignore",
-        type="tertiary",
-        icon=":material/download:",
-    )
+    save = partial(export.button, action="report", type="tertiary", icon=":material/download:")
+    name, mime = files.name(report, "md"), files.MIME["md"]
+    save("Markdown", name, lambda: text, mime=mime, key="report_Markdown")
+    name, mime = files.name(report, "html"), files.MIME["html"]
+    save("HTML", name, lambda: html.render(report), mime=mime, key="report_HTML")
 
 
 UNDO = "Nothing is lost by it: Undo under what people said brings back what was."
@@ -92,7 +80,7 @@ def _arranging(one: Incident, target: str) -> None:
         st.caption(UNDO)
 
 
-scope = filter_bar.of_store(uses=() if of_one.named("Incident") else filter_bar.USES)
+scope = filter_bar.of_store(uses=() if inputs.named("incident") else filter_bar.USES)
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="center"):
     one = of_one.asked("Incident", incident.incident, example="40a6bbf68339", width=360)

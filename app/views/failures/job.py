@@ -7,10 +7,10 @@ from app.ask import FEW
 from app.ask.cached import ask
 from app.show import links, page
 from app.views.failures import of_one
-from app.widgets import filter_bar, page_head, said
+from app.widgets import filter_bar, inputs, page_head, said
 from app.words import escaping, terms
 
-scope = filter_bar.of_store(uses=("cluster",) if of_one.named("Job") else filter_bar.USES)
+scope = filter_bar.of_store(uses=("cluster",) if inputs.named("job") else filter_bar.USES)
 head = st.container()
 one = of_one.asked(
     "Job", job.job, example="4711, array task 4711_3 or a whole array",

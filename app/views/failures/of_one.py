@@ -13,7 +13,7 @@ from app.ask import FEW
 from app.ask.cached import ask
 from app.figures.failures import attempts
 from app.show import links, page
-from app.widgets import copy_button, notice
+from app.widgets import copy_button, inputs, notice
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -26,29 +26,15 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-def named(what: str) -> str | None:
-    """What a page will be about; None where nothing is named yet."""
-    key = what.lower()
-    name = st.session_state[key] if key in st.session_state else st.query_params.get(key)
-    return name.strip() if name and name.strip() else None
-
-
 def asked(
     what: str, question: Callable[..., R], *, example: str, width: int = 420, **asked: Any
 ) -> R | None:
     """The thing that is named; None, with a notice where there is none of that name."""
-    name = st.text_input(
-        what,
-        key=what.lower(),
-        bind="query-params",
-        placeholder=f"{what}, e.g. {example}",
-        icon=":material/search:",
-        label_visibility="collapsed",
-        width=width,
-    )
-    if name and name.strip():
+    placeholder = f"{what}, e.g. {example}"
+    name = inputs.searched(what, key=what.lower(), placeholder=placeholder, width=width)
+    if name:
         with notice.explained():
-            return ask(question, name.strip(), **asked)
+            return ask(question, name, **asked)
     return None
 
 

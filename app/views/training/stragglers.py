@@ -147,18 +147,12 @@ def _timelines(found: StragglerTrace, part: str, scope: Scope) -> None:
         for title, of in TIMELINES.items():
             name = f"{scope.file_stem(f'timeline-{of}')}.json"
             fixed = part if of == "fixed" else None
-            st.download_button(
+            export.button(
                 title,
-                export.told(
-                    name,
-                    partial(
-                        fresh, fix.timeline, found.facts["trace_id"], of, part=fixed, steps=drawn
-                    ),
-                ),
-                file_name=name,
+                name,
+                partial(fresh, fix.timeline, found.facts["trace_id"], of, part=fixed, steps=drawn),
                 mime="application/json",
                 key=f"timeline_{of}",
-                on_click="ignore",
                 icon=":material/download:",
             )
     st.markdown(

@@ -100,14 +100,12 @@ def _downloads(answer: Rows, scope: Scope) -> None:
     """The files, each written once it is asked for."""
     with st.popover("Download", type="tertiary", icon=":material/download:"):
         for kind, title in TITLES.items():
-            name = f"{scope.file_stem('query')}.{kind}"
-            st.download_button(
+            export.button(
                 title,
-                export.told(name, partial(query_files.WRITERS[kind], answer.result, answer.asked)),
-                file_name=name,
+                f"{scope.file_stem('query')}.{kind}",
+                partial(query_files.WRITERS[kind], answer.result, answer.asked),
                 mime=query_files.MIME[kind],
                 key=f"sql_file_{kind}",
-                on_click="ignore",
                 type="tertiary",
             )
         st.caption(
