@@ -206,6 +206,15 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def above_zero(text: str, most: float) -> float | None:
+    """A number above 0 and up to `most`; None where the text is none."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if 0 < found <= most else None
+
+
 def moment(text: str) -> datetime:
     """An ISO time; without a zone it is UTC."""
     try:
