@@ -4,10 +4,10 @@ import streamlit as st
 
 from app.ask import cached
 from app.show import first_sight
-from app.widgets import follow, log_out, notice, style
+from app.widgets import follow, frame, notice
 
-st.set_page_config(page_icon=style.ICON, layout="wide")  # else a page's icon is fetched as favicon
-style.apply()
+st.set_page_config(page_icon=frame.ICON, layout="wide")  # else a page's icon is fetched as favicon
+frame.style()
 page = st.navigation(
     {
         "Fleet": [
@@ -61,6 +61,6 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} · Faultline")
 with notice.explained():
     follow.store(cached.snapshot())
-    log_out.show()  # a page may end before its end
+    frame.log_out()  # a page may end before its end
     with first_sight.kept(page.url_path):
         page.run()

@@ -19,7 +19,7 @@ EXAMPLE = "faultline annotate node:demo/gpu0001 --status acknowledged --store ./
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What it is about and what is said."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument(
         "target",
         nargs="?",
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     said.add_argument(
         "--list", action="store_true", help="all that was said (about TARGET), newest first"
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

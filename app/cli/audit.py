@@ -16,7 +16,7 @@ EXAMPLE = "faultline audit --action demo --format json --store ./demo-store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Period, person and action."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument(
         "--from", dest="from_at", type=options.moment, metavar="TIME", help="from, ISO (UTC)"
     )
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--person", metavar="NAME", help="only what this person did")
     parser.add_argument("--action", metavar="NAME", help="only this, e.g. query or 'log in'")
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -16,14 +16,14 @@ EXAMPLE = "faultline backup ./store-backup --store ./demo-store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where the backup goes."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument(
         "folder",
         type=options.folder,
         metavar="DIR",
         help="folder of the backup: a new one, or empty",
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

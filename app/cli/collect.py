@@ -27,7 +27,7 @@ TOTALS = ("skipped_by_reason", "rejected_by_reason", "tables")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to ask, since when, and how long to wait."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument(
         "--config",
         type=Path,
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ask from this time on (default `last`: from where each source was collected until)",
     )
     options.add_wait(parser)
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--remove", action="store_true", help="take the demo out of the store again"
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def _refuse_ignored(arguments: argparse.Namespace) -> None:

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also by Monte Carlo: N interruptions, with --run-days N runs (default 0)",
     )
     options.add_estimate(parser, seeded="simulation")
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -20,12 +20,12 @@ WARNING = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Whether to do it, and as of when."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument("--yes", action="store_true", help="do it; without it only say what goes")
     parser.add_argument(
         "--as-of", type=options.moment, metavar="TIME", help="count days back from it (default now)"
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

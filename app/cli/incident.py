@@ -16,7 +16,7 @@ EXAMPLE = "faultline incident largest --store ./demo-store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which incident, and in which form."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument(
         "incident_id", metavar="ID", help="latest, largest, or an id of `faultline incidents`"
     )

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="which checks and codes come together, in place of the list",
     )
-    options.add_conf_level(parser)
+    options.add(parser, "conf_level")
     parser.add_argument(
         "--first",
         choices=("latest", "largest"),

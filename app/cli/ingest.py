@@ -66,7 +66,7 @@ COUNTS = ("rows_read", "rows_kept", "rows_skipped", "rows_rejected")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The source, the files and what is known of them."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument("source", nargs="?", metavar="SOURCE", help="one of --list, or auto")
     parser.add_argument("files", nargs="*", metavar="FILE", help="files; - is standard input")
     parser.add_argument("--list", action="store_true", help="list the sources and end")
@@ -74,9 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}", metavar=metavar, help=told)
     for name, (read, metavar, told) in _TYPED.items():
         parser.add_argument(f"--{name}", type=read, metavar=metavar, help=told)
-    options.add_partial(parser)
+    options.add(parser, "partial")
     options.add_wait(parser)
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 
 from app.cli import options
 from app.show import terminal
@@ -46,11 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _days(text: str) -> float:
     """A number of days above 0."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not (math.isfinite(found) and 0 < found <= MOST_DAYS):
+    found = options.above_zero(text, MOST_DAYS)
+    if found is None:
         raise argparse.ArgumentTypeError(
             f"must be above 0 and at most {MOST_DAYS:,.0f} days, got {text!r}"
         )

@@ -34,8 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="delay over usual from which something is slow (default 1.2)",
     )
-    options.add_conf_level(parser)
-    options.add_format(parser)
+    options.add(parser, "conf_level", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or JSON of Prometheus' query_range; - is standard input; without one, the last half hour "
         "of the store's metrics",
     )
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument("--cluster", metavar="NAME", help="of the store's metrics")
     parser.add_argument("--job", metavar="ID", help="only the store's nodes of this job")
     parser.add_argument(
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --learn: samples with a machine that was faulty since then, for the order of "
         "metrics; again for each of several",
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,12 +21,12 @@ EXAMPLE = "faultline mttf --store ./demo-store --from 2025-12-01 --to 2026-01-01
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Filters of the store, or a given rate."""
-    options.add_store(parser)
+    options.add(parser, "store")
     options.add_selection(
         parser, min_gpus=MTTF_MIN_GPUS, remark="; size classes then hold jobs of all sizes"
     )
     options.add_estimate(parser)
-    options.add_definition(parser)
+    options.add(parser, "definition")
     parser.add_argument("--by", choices=RATE_GROUPS, help="the rate of each of these, too")
     parser.add_argument(
         "--rate-per-1000-node-days",
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"of a given rate's projection (default {GPUS_PER_NODE:g})",
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import difflib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS
@@ -15,7 +15,7 @@ from data.errors import DataError
 from data.filters import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from app.ask import Ask
     from data.store import Store
@@ -26,18 +26,43 @@ LARGEST = 2**31 - 1
 """Largest whole number that an option takes."""
 
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "partial": {
+        "action": "store_true",
+        "help": "of a cut-off or damaged archive read what came before the break",
+    },
+    "redact": {
+        "action": "store_true",
+        "help": "pseudonyms in place of users, accounts and names of jobs",
+    },
+    "conf_level": {
+        "type": float,
+        "default": CONF_LEVEL,
+        "metavar": "P",
+        "help": f"of intervals (default {CONF_LEVEL:.2f})",
+    },
+    "definition": {
+        "choices": FAILURE_DEFINITIONS,
+        "default": DEFINITION,
+        "help": f"what counts as a failure of the rate (default {DEFINITION})",
+    },
+    "format": {
+        "choices": ("table", "json", "csv"),
+        "help": "of the output (default table on a terminal, else json)",
+    },
+}
+"""Options that mean the same everywhere, by name."""
+
+
 def add(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Options by their names, in this order."""
-    adders: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-        "store": add_store,
-        "selection": add_selection,
-        "conf_level": add_conf_level,
-        "estimate": add_estimate,
-        "redact": add_redact,
-        "format": add_format,
-    }
+    """Options by their names, in this order; `store` and `selection` are among them."""
     for name in names:
-        adders[name](parser)
+        if name == "store":
+            add_store(parser)
+        elif name == "selection":
+            add_selection(parser)
+        else:
+            parser.add_argument(f"--{name.replace('_', '-')}", **OPTIONS[name])
 
 
 def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Store, Ask]:
@@ -87,15 +112,6 @@ def add_store(parser: argparse.ArgumentParser, default: str = "./store") -> None
     )
 
 
-def add_partial(parser: argparse.ArgumentParser) -> None:
-    """--partial."""
-    parser.add_argument(
-        "--partial",
-        action="store_true",
-        help="of a cut-off or damaged archive read what came before the break",
-    )
-
-
 def add_wait(parser: argparse.ArgumentParser) -> None:
     """--wait."""
     parser.add_argument(
@@ -104,15 +120,6 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="SECONDS",
         help="wait so long where another process writes to the store (default 0)",
-    )
-
-
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """--format."""
-    parser.add_argument(
-        "--format",
-        choices=("table", "json", "csv"),
-        help="of the output (default table on a terminal, else json)",
     )
 
 
@@ -135,39 +142,9 @@ def add_selection(parser: argparse.ArgumentParser, *, min_gpus: int = 0, remark:
     )
 
 
-def add_definition(parser: argparse.ArgumentParser) -> None:
-    """--definition."""
-    parser.add_argument(
-        "--definition",
-        choices=FAILURE_DEFINITIONS,
-        default=DEFINITION,
-        help=f"what counts as a failure of the rate (default {DEFINITION})",
-    )
-
-
-def add_redact(parser: argparse.ArgumentParser) -> None:
-    """--redact."""
-    parser.add_argument(
-        "--redact",
-        action="store_true",
-        help="pseudonyms in place of users, accounts and names of jobs",
-    )
-
-
-def add_conf_level(parser: argparse.ArgumentParser) -> None:
-    """--conf-level."""
-    parser.add_argument(
-        "--conf-level",
-        type=float,
-        default=CONF_LEVEL,
-        metavar="P",
-        help=f"of intervals (default {CONF_LEVEL:.2f})",
-    )
-
-
 def add_estimate(parser: argparse.ArgumentParser, *, seeded: str = "bootstrap") -> None:
     """--conf-level and --seed."""
-    add_conf_level(parser)
+    add(parser, "conf_level")
     parser.add_argument(
         "--seed", type=whole, default=0, metavar="N", help=f"of the {seeded} (default 0)"
     )
@@ -227,6 +204,15 @@ def whole(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or int(text) > LARGEST:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {LARGEST:,}")
     return int(text)
+
+
+def above_zero(text: str, most: float) -> float | None:
+    """A number above 0 and up to `most`; None where the text is none."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if 0 < found <= most else None
 
 
 def moment(text: str) -> datetime:

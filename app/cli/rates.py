@@ -29,11 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=["age", "size"],
         help="adjust for age of the node, size of the job, both (default) or none",
     )
-    options.add_store(parser)
-    options.add_selection(parser)
-    options.add_definition(parser)
-    options.add_conf_level(parser)
-    options.add_format(parser)
+    options.add(parser, "store", "selection", "definition", "conf_level", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

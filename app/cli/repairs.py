@@ -22,11 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="D",
         help="days in which a repair is expected to hold (default 28)",
     )
-    options.add_store(parser)
-    options.add_selection(parser)
-    options.add_definition(parser)
-    options.add_conf_level(parser)
-    options.add_format(parser)
+    options.add(parser, "store", "selection", "definition", "conf_level", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -37,12 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="in place of --from and --to: the last whole one (without `collect`, of the records)",
     )
     options.add_estimate(parser)
-    options.add_definition(parser)
+    options.add(parser, "definition")
     parser.add_argument("--kind", choices=tuple(kinds.kinds()), help="default fleet")
     for kind in kinds.kinds().values():
         if kind.metavar:
             parser.add_argument(f"--{kind.name}", metavar=kind.metavar, help=kind.help)
-    options.add_redact(parser)
+    options.add(parser, "redact")
     parser.add_argument(
         "--as",
         dest="forms",
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS[,ADDRESS]",
         help="mail the files too; [reports.smtp] of site.toml says how",
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,14 +17,14 @@ EXAMPLE = "faultline restore ./store-backup --store ./restored-store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The backup, and whether a store may be replaced."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of the backup")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--force", action="store_true", help="replace the store that is there")
     chosen.add_argument(
         "--check", action="store_true", help="only check every byte of the backup, restore nothing"
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

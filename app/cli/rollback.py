@@ -18,7 +18,7 @@ EXAMPLE = "faultline rollback 1.1 --dry-run --store ./own-store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to take back."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument(
         "ingest_id", nargs="?", metavar="ID", help="an ingest, as `faultline ingests` lists it"
     )
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only say what would be taken back and repeated"
     )
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

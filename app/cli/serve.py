@@ -16,7 +16,7 @@ EXAMPLE = "faultline serve --store ./demo-store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where to listen, and whether a link is needed."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1")
     parser.add_argument("--port", type=int, default=8501, metavar="N", help="default 8501")
     parser.add_argument(

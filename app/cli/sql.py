@@ -29,14 +29,14 @@ EXAMPLE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The query, its parameters, and where its rows go."""
-    options.add_store(parser)
+    options.add(parser, "store")
     parser.add_argument(
         "query",
         metavar="SQL",
         help="exactly one SELECT or EXPLAIN; it may name $cluster, $from_at, $to_at, $partition, "
         "$account and $min_gpus, which the filters set; - reads it from standard input",
     )
-    options.add_selection(parser)
+    options.add(parser, "selection")
     parser.add_argument(
         "--as",
         dest="kind",
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the rows to a file (--out) of this kind",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="where --as writes to")
-    options.add_format(parser)
+    options.add(parser, "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

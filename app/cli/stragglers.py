@@ -103,9 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "each of several",
     )
     _add_timeline(parser)
-    options.add_partial(parser)
-    options.add_store(parser)
-    options.add_format(parser)
+    options.add(parser, "partial", "store", "format")
 
 
 def _add_timeline(parser: argparse.ArgumentParser) -> None:

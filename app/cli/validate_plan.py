@@ -44,10 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEST=M",
         help="running time of a test on your nodes; again for each of several",
     )
-    options.add_store(parser)
-    options.add_selection(parser)
-    options.add_conf_level(parser)
-    options.add_format(parser)
+    options.add(parser, "store", "selection", "conf_level", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import TYPE_CHECKING
 
 from app.cli import options
@@ -75,11 +74,8 @@ def _interval(text: str) -> float | str:
     """Minutes, or one of two words."""
     if text in (AS_WAS, BEST):
         return text
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not (math.isfinite(found) and 0 < found <= MOST_MIN):
+    found = options.above_zero(text, MOST_MIN)
+    if found is None:
         raise argparse.ArgumentTypeError(
             f"must be minutes above 0, {BEST} or {AS_WAS}, got {text!r}"
         )

@@ -33,8 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--boot-at", type=options.moment, metavar="TIME", help="boot time, for times since boot"
     )
     parser.add_argument("--year", type=options.whole, metavar="Y", help="year of times without one")
-    options.add_partial(parser)
-    options.add_format(parser)
+    options.add(parser, "partial", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from app.answers.content import Number, Table
-from app.answers.efficiency import ledger, ledger_numbers
+from app.answers.efficiency import ledger, ledger_parts
 from app.answers.failures import incidents, summary, trust, verdicts
 from app.answers.fleet import coverage, nodes
 from app.answers.reliability import mttf, rate_by_group, sensitivity, sight
@@ -246,6 +246,6 @@ def _headlines(parts: _Parts) -> tuple[Number, ...]:
         *(() if parts.job is None else (mttf.projected_number(parts.job),)),
         *map(of_rate.number, (mttf.MTTF, mttf.BETWEEN_FAILURES, mttf.REPAIR)),
         summary.unknown_cause(parts.failures, selection),
-        *ledger_numbers.lost_to_failures(parts.cost, selection),
+        *ledger_parts.lost_to_failures(parts.cost, selection),
         nodes.number(parts.fleet, selection),
     )

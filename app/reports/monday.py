@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from analytics.estimate import CONF_LEVEL
-from app.answers.efficiency import ledger, ledger_numbers
+from app.answers.efficiency import ledger, ledger_parts
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import changed, coverage, overview
 from app.answers.fleet.actions import listed
@@ -108,7 +108,7 @@ def _cost(ask: Ask, selection: Selection) -> str:
     """What failures lost, in money where a price is known, and which cause most."""
     cost = ask(ledger.if_built, selection)
     if cost is None:
-        return f"What failures cost is unknown: {ledger_numbers.NOT_BUILT}."
+        return f"What failures cost is unknown: {ledger_parts.NOT_BUILT}."
     said = ledger.cost_in_words(cost, ask(cause_titles))
     bucket = cost.bucket("lost_work")
     if not said or bucket is None:

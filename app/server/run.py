@@ -21,11 +21,10 @@ from streamlit import config
 from analytics.errors import OutOfRangeError
 from app.server import daily, log, tokens
 from app.server.assets import Assets
-from app.server.audit_line import AuditLine
+from app.server.audit import AuditLine, FailedLogins, after
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
 from app.server.connections import BACKLOG, Connection
 from app.server.disk import Disk
-from app.server.failed_logins import FailedLogins, after
 from app.server.front import Front
 from app.server.tokens import ServeError
 from data import uploads

@@ -79,16 +79,12 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
         ):
             stem = scope.file_stem(chart.key)
             _images(key=f"images_{chart.key}", data={"key": key, "name": stem})
-            st.download_button(
+            export.button(
                 "CSV",
-                export.told(
-                    f"{stem}.csv",
-                    lambda: scope.csv(_listed(chart)),
-                ),
-                file_name=f"{stem}.csv",
+                f"{stem}.csv",
+                lambda: scope.csv(_listed(chart)),
                 mime="text/csv",
                 key=f"csv_{chart.key}",
-                on_click="ignore",
                 type="tertiary",
             )
     seen = f"opened_{key}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import streamlit as st
 
 from app import actions
 from app.ask import reader
@@ -15,10 +17,19 @@ if TYPE_CHECKING:
 T = TypeVar("T", str, bytes)
 
 
-def told(name: str, make: Callable[[], T], *, action: str = "export") -> Callable[[], T]:
-    """What makes a file, and takes down who had it made.
+def button(
+    label: str,
+    name: str,
+    make: Callable[[], T],
+    *,
+    mime: str,
+    key: str,
+    action: str = "export",
+    **look: Any,
+) -> None:
+    """A button that saves a file; once it is pressed the file is made, and taken down.
 
-    Streamlit calls it when the button is pressed, beside the page: the person is asked for now.
+    Streamlit makes it beside the page: the person is asked for now.
     """
     root, person = store_root(), reader.author()
 
@@ -29,4 +40,4 @@ def told(name: str, make: Callable[[], T], *, action: str = "export") -> Callabl
             logging.getLogger(__name__).warning("%s", missed)
         return content
 
-    return made
+    st.download_button(label, made, file_name=name, mime=mime, key=key, on_click="ignore", **look)

@@ -221,19 +221,16 @@ def _search(name: str) -> str:
 def _download(table: Table, everything: Part | None, scope: Scope) -> None:
     """The button that fetches all rows once it is pressed."""
 
-    name = f"{scope.file_stem(table.key)}.csv"
-
     def rows() -> str:
         whole = table if everything is None else everything.opened(ask, limit=EVERYTHING)
         return scope.csv(exact_frame(whole))
 
-    st.download_button(
+    export.button(
         "CSV",
-        export.told(name, rows),
-        file_name=name,
+        f"{scope.file_stem(table.key)}.csv",
+        rows,
         mime="text/csv",
         key=f"csv_table_{table.key}",
-        on_click="ignore",
         type="tertiary",
         icon=":material/download:",
     )

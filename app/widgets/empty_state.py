@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app.answers.reliability import sight
 from app.show import command_lines
 
 WHAT = (
@@ -12,7 +13,7 @@ WHAT = (
     "for failure rate and MTTF; every further source adds causes."
 )
 COMMANDS = (
-    "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
+    sight.JOBS[0],
     "faultline ingest sacct sacct.txt --timezone Europe/Berlin",
     "faultline demo && faultline serve --store demo-store",
 )

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from app.answers.fleet.choices import choices as offered
 from app.ask.cached import ask, snapshot
 from app.show.scope import FILTERS, Scope
-from app.widgets import choice, copy_button, empty_state, follow, number
+from app.widgets import copy_button, empty_state, follow, inputs
 from app.words import escaping, numbers
 from data.filters import Selection
 
@@ -152,9 +152,9 @@ def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
 
 def _min_gpus(page_default: int) -> int | None:
     """Smallest job counted; None where the reader leaves it to the page."""
-    return number.show(
+    return inputs.number(
         "Smallest job (GPUs)",
-        number.Within(0, number.MOST_GPUS),
+        inputs.Within(0, inputs.MOST_GPUS),
         key="min_gpus",
         value=None,
         step=1,
@@ -164,7 +164,7 @@ def _min_gpus(page_default: int) -> int | None:
 
 def _period(choices: Choices, timezone: str) -> tuple[datetime | None, datetime | None]:
     """The period chosen, in UTC; presets end at the last record."""
-    chosen = choice.show(
+    chosen = inputs.choice(
         "Period",
         [*PRESETS, ALL, CUSTOM],
         default=FILTERS["period"],

@@ -48,6 +48,16 @@ def first_few(names: Sequence[str], most: int, *, n: int | None = None, between:
     return between.join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
+def in_a_row(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence.
+
+    >>> in_a_row(["a"]), in_a_row(["a", "b", "c"]), in_a_row(["a", "b"], "or")
+    ('a', 'a, b and c', 'a or b')
+    """
+    *first, end = names
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
 def file_name(name: str) -> str:
     """A name as part of a file's name.
 

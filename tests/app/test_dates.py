@@ -19,7 +19,7 @@ MACHINES = {
     "cli/audit.py": "echoes an option as it is written",
     "cli/options.py": "echoes an option as it is written",
     "figures/failures/timeline.py": "times of one incident, whose day its axis says",
-    "views/fleet/mapping_choices.py": "an example of a format to type",
+    "views/fleet/upload_form.py": "an example of a format to type",
     "show/drawings/timeline.py": "ticks of paper",
     "show/drawings/coverage.py": "ticks of paper",
     "show/drawings/rate_over_time.py": "ticks of paper",

@@ -21,7 +21,7 @@ MEASURED = ("number", "hours", "rate", "mttf")
 """Kinds of columns with a unit; shares and ETTR are ratios, counts are of what their title names."""
 RATIOS = {
     "Beside other nodes", "Beside other repairs", "Times usual", "Rate ratio", "Not adjusted",
-    "Slowdown", "S", "Launch", "Dispersion", "Score", "Expected",
+    "Slowdown", "S", "Launch", "Dispersion", "Score", "Expected", "Lift",
 }  # fmt: skip
 """Of two numbers of one unit, and scores; Expected are incidents beside Records of them."""
 OF_EACH_ROW = {"At", "Least", "Mean", "Greatest", "Rose by", "Threshold"}
@@ -56,11 +56,15 @@ def text(node: ast.expr | None) -> str:
 
 def test_measured_columns_name_their_unit() -> None:
     lacking = []
-    for place, call in called("Column", "answers"):
-        said = dict(zip(("key", "title", "kind", "unit"), call.args, strict=False))
+    columns = [("unit", *found) for found in called("Column", "answers")]
+    columns += [("of", *found) for found in called("field", "answers")]
+    for fourth, place, call in columns:
+        said = dict(zip(("key", "title", "kind", fourth), call.args, strict=False))
         said |= {word.arg: word.value for word in call.keywords if word.arg}
         kind, unit = text(said.get("kind")), text(said.get("unit"))
         title = text(said.get("title"))
+        if not title:  # of data alone, or a term of the glossary gives it
+            continue
         if kind in MEASURED and not unit and not UNIT.search(title):
             lacking.append((place, title))
     assert {title for _, title in lacking} == RATIOS | OF_EACH_ROW, lacking

@@ -20,8 +20,7 @@ from analytics.estimate import Estimate
 from analytics.reliability.sight import ClusterSight, Sight
 from app.answers.efficiency import best_interval, what_if
 from app.answers.efficiency.left_out import Chosen
-from app.answers.efficiency.what_if import Wish
-from app.answers.efficiency.what_if_shown import Shown
+from app.answers.efficiency.what_if import Shown, Wish
 from app.ask import of_store, once
 from app.cli import main
 from data.errors import DataError

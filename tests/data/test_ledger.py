@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from app import actions
-from app.answers.efficiency import ettr, ledger, ledger_numbers
+from app.answers.efficiency import ettr, ledger, ledger_parts
 from app.answers.efficiency import run as run_answer
 from app.answers.failures import verdicts
 from app.ask import of_store
@@ -552,7 +552,7 @@ def test_a_store_without_gpu_time_has_an_unknown_ledger_and_says_why(tmp_path: P
     assert got.record["node_hours"] == {"cpu": 5.0}
     held = verdicts.summarised(store, ALL).by_state
     assert [each.gpu_hours for each in held] == [None]
-    (cost,) = ledger_numbers.lost_to_failures(ledger.if_built(store, ALL), ALL)
+    (cost,) = ledger_parts.lost_to_failures(ledger.if_built(store, ALL), ALL)
     assert (cost.value, cost.basis) == ("unknown", "no GPU-hour is known")
 
 

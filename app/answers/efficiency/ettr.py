@@ -22,7 +22,7 @@ from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
 from app.answers.described import Rows, field
-from app.answers.efficiency import node_time
+from app.answers.efficiency import untold
 from app.answers.reliability import detection, mttf, sight
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
@@ -201,7 +201,7 @@ def _notes(
 ) -> tuple[str, ...]:
     """What the ratio leaves out, takes for granted, and could not see."""
     return (
-        *node_time.notes(node_hours, GOT),
+        *untold.node_hours(node_hours, GOT),
         *report.notes,
         *detection.notes(ask(mttf.measured, selection), selection),
     )
@@ -221,7 +221,7 @@ def sentence(report: EttrReport, min_gpus: int, node_hours: Mapping[str, float])
     """What did the runs get out of their time?"""
     of = f" of {min_gpus:,} GPUs and more" if min_gpus > 1 else ""
     if report.ettr.value is None and node_hours:
-        return node_time.sentence(node_hours, GOT)
+        return untold.node_hours_in_words(node_hours, GOT)
     if report.ettr.value is None:
         return f"No run{of} on several nodes is known in this selection."
     runs = f"{numbers.counted(report.n_runs, 'run')}{of}"

@@ -10,7 +10,7 @@ from analytics.efficiency.expected_ettr import ExpectedEttr, expected_ettr
 from analytics.efficiency.published_ettr import PUBLISHED_INCONSISTENCIES, PUBLISHED_WHAT_IFS
 from analytics.estimate import CONF_LEVEL
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, estimated
-from app.answers.described import Rows, quantities
+from app.answers.described import Rows, field, quantities
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_efficiency
@@ -33,17 +33,27 @@ LEFT_OUT = {
 }
 """What each form leaves out."""
 NOTHING_FAILS = "At a rate of 0 no input changes the expected ETTR."
+SENSITIVITIES = (
+    Column("parameter", "1 % more of"),
+    Column("value", "At", "number"),
+    Column("elasticity", "Changes the ETTR by (%)", "number"),
+)
 PUBLISHED = (
     Column("form", "Form"),
-    Column("gpus", "GPUs", "count"),
-    Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "number"),
-    Column("restart_min", "Restart (min)", "number"),
-    Column("write_min", "Write (min)", "number"),
-    Column("interval_min", "Interval (min)", "number"),
-    Column("queue_min", "Queue (min)", "number"),
+    field("gpus", "GPUs", "count", "settings.gpus"),
+    field(
+        "rate_per_1000_node_days",
+        "Failures per 1,000 node-days",
+        "number",
+        "settings.rate_per_1000_node_days",
+    ),
+    field("restart_min", "Restart (min)", "number", "settings.restart_min"),
+    field("write_min", "Write (min)", "number", "settings.write_min"),
+    field("interval_min", "Interval (min)", "number", "settings.checkpoint_min"),
+    field("queue_min", "Queue (min)", "number", "settings.queue_min"),
     Column("paper", "Paper"),
     Column("ours", "Ours", "decimal"),
-    Column("follows", "Follows"),
+    field("follows", "Follows", of=lambda each: "yes" if each.follows else "does not follow"),
     Column("source", "Source"),
 )
 
@@ -65,7 +75,13 @@ def answer(
     return Answer(
         sentence(expected),
         tuple(_numbers(expected)),
-        (forms(expected), chart(expected), _sensitivities(expected)),
+        (
+            forms(expected),
+            chart(expected),
+            Rows(SENSITIVITIES, expected.sensitivities).table(
+                "elasticities", "What 1 % more of each input changes", empty=NOTHING_FAILS
+            ),
+        ),
         (*_open(settings, rate_per_1000_node_days), *expected.notes),
         record=record(expected),
         sheet=_sheet(expected),
@@ -147,21 +163,6 @@ def chart(expected: ExpectedEttr) -> Chart | Missing:
     )
 
 
-def _sensitivities(expected: ExpectedEttr) -> Table:
-    """The same in numbers."""
-    return Table(
-        "elasticities",
-        "What 1 % more of each input changes",
-        (
-            Column("parameter", "1 % more of"),
-            Column("value", "At", "number"),
-            Column("elasticity", "Changes the ETTR by (%)", "number"),
-        ),
-        tuple((each.parameter, each.value, each.elasticity) for each in expected.sensitivities),
-        NOTHING_FAILS,
-    )
-
-
 def _numbers(expected: ExpectedEttr) -> Iterator[Number]:
     """What a simulation gives, and the intervals."""
     if expected.exact_of_run is not None:
@@ -205,26 +206,14 @@ def _sheet(expected: ExpectedEttr) -> Sheet:
 
 def published() -> Answer:
     """Published what-ifs beside ours, and what would be needed where a figure does not follow."""
-    rows = tuple(
-        (
-            each.form,
-            each.settings.gpus,
-            each.settings.rate_per_1000_node_days,
-            each.settings.restart_min,
-            each.settings.write_min,
-            each.settings.checkpoint_min,
-            each.settings.queue_min,
-            each.paper,
-            each.ours,
-            "yes" if each.follows else "does not follow",
-            each.source,
-        )
-        for each in PUBLISHED_WHAT_IFS
-    )
     return Answer(
         "Each what-if by the form and with the inputs of its paper. Nothing here is tuned to hide "
         "what does not follow.",
-        blocks=(Table("published_ettr", "Published figures and ours", PUBLISHED, rows),),
+        blocks=(
+            Rows(PUBLISHED, PUBLISHED_WHAT_IFS).table(
+                "published_ettr", "Published figures and ours"
+            ),
+        ),
         notes=tuple(
             f"{each.quantity}: {_with_unit(each.paper, each.unit)} published, "
             f"{_with_unit(each.own_formula, each.unit)} by its own formula; {each.remark}."

@@ -16,14 +16,10 @@ from analytics.efficiency.goodput import (
 from analytics.efficiency.unrecorded import HOUR_S
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.frames import DEFINITION
-from app.answers.content import Answer, Chart, Missing, Part, Sheet, Table
-from app.answers.described import sheet_of
-from app.answers.efficiency import before_requeues, ledger_numbers, node_time
-from app.answers.efficiency.ledger_parts import (
-    NOTHING_RAN,
-    behind,
-    behind_loss,
-)
+from app.answers.content import Answer, Chart, Missing, Part, Table
+from app.answers.described import Rows, field, sheet_of
+from app.answers.efficiency import ledger_parts, untold
+from app.answers.efficiency.ledger_parts import NOTHING_RAN, behind, behind_loss
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import inventory
 from app.answers.reliability import sight
@@ -35,7 +31,7 @@ from data.filters import Selection
 from data.queries import efficiency, exposure, fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from analytics.efficiency.goodput import Bucket, Loss
     from app.ask import Ask
@@ -71,13 +67,16 @@ NO_PRICE = (
     "What the losses cost shows once site.toml states the price of a GPU-hour: "
     '`gpu_hour_price = 2.5` and `currency = "EUR"` in `[cluster.NAME]`.'
 )
-EXPORT = (
-    "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
-    "faultline ingest sacct sacct.txt",
-)
+
+
+def _bound(end: str) -> Callable[[Bucket | Loss], float | None]:
+    """One end of the interval; nothing where records fix the value."""
+    return lambda row: getattr(row.gpu_hours, end) if row.gpu_hours.has_width else None
+
+
 _BOUNDS = (
-    Column("gpu_hours_lower", "At least", "number", "GPU-h", none=""),
-    Column("gpu_hours_upper", "At most", "number", "GPU-h", none=""),
+    field("gpu_hours_lower", "At least", "number", _bound("lower"), unit="GPU-h", none=""),
+    field("gpu_hours_upper", "At most", "number", _bound("upper"), unit="GPU-h", none=""),
 )
 
 
@@ -137,9 +136,7 @@ def cost_in_words(ledger: GoodputLedger | None, titles: Mapping[str, str]) -> st
     named = {**titles, "unknown": WITHOUT_CAUSE["lost_work"]}
     bucket = None if ledger is None else ledger.bucket("lost_work")
     if bucket is not None and bucket.bounded:
-        return before_requeues.cost_in_words(
-            bucket, None if first is None else named.get(first, first)
-        )
+        return untold.bounded_cost(bucket, None if first is None else named.get(first, first))
     if ledger is None or first is None or bucket is None:
         return ""
     hours, most = bucket.gpu_hours, ledger.failure_losses[first]
@@ -160,9 +157,9 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     """Where every GPU-hour went: buckets that add up, and lost work by cause."""
     ledger = ask(measured, selection, conf_level=conf_level)
     node_hours = ask(exposure.node_hours, selection)
-    of_nodes = node_time.notes(node_hours, WENT)
+    of_nodes = untold.node_hours(node_hours, WENT)
     nodes = ask(inventory.known, Selection(selection.cluster))
-    missing = ask(before_requeues.notes, selection) if ledger.bounded else ()
+    missing = ask(untold.missing_attempts, selection) if ledger.bounded else ()
     seen = ask(sight.sight, selection.days)
     notes = (
         *of_nodes,
@@ -172,7 +169,8 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
         *sight.notes(seen, "what failures lost"),
     )
     record_ = record(ledger) | {"node_hours": node_hours, "notes": notes} | sight.record(seen)
-    parts: dict[str, Any] = {"record": record_, "sheet": _sheet(ledger)}
+    sheet = sheet_of([_bucket(bucket) for bucket in ledger.buckets])
+    parts: dict[str, Any] = {"record": record_, "sheet": sheet}
     if not ledger.total_gpu_seconds:
         nothing = "".join(of_nodes) or "No GPU-hours are known in this selection."
         if not of_nodes and seen.none and seen.jobs_unknown:
@@ -180,7 +178,7 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
         return Answer(nothing, (), (_missing(ask, selection),), ledger.notes, **parts)
     return Answer(
         sentence(ledger),
-        ledger_numbers.headlines(ledger, selection, idle_rests_on=nodes.idle_rests_on),
+        ledger_parts.headlines(ledger, selection, idle_rests_on=nodes.idle_rests_on),
         (
             waterfall(ledger, selection),
             by_bucket(ledger, selection),
@@ -233,79 +231,63 @@ def waterfall(ledger: GoodputLedger, selection: Selection) -> Chart:
 
 def by_bucket(ledger: GoodputLedger, selection: Selection) -> Table:
     """Every bucket; bounds where it is estimated, cost where a price is known."""
-    priced = ledger.currency is not None
     total = f"{numbers.number(ledger.total_gpu_hours)} GPU-hours in all. "
-    return Table(
+    cost = Column("cost", f"Cost ({ledger.currency})".replace(" ()", ""), "number")
+    described = (
+        field("bucket", "Bucket", of="kind.title"),
+        field("gpu_hours", "GPU-hours", "number", "gpu_hours.value"),
+        *_BOUNDS,
+        field("ratio", "Share", "ratio", "ratio.value"),
+        *((cost,) if ledger.currency is not None else ()),
+        field("name", "Bucket in SQL", of="bucket", shown=False),
+    )
+    return Rows(described, ledger.buckets).table(
         "gpu_hours",
         "GPU-hours by bucket",
-        (
-            Column("bucket", "Bucket"),
-            Column("gpu_hours", "GPU-hours", "number"),
-            *_BOUNDS,
-            Column("ratio", "Share", "ratio"),
-            *((Column("cost", f"Cost ({ledger.currency})".replace(" ()", ""), "number"),)
-              if priced else ()),
-            Column("name", "Bucket in SQL", shown=False),
-        ),
-        tuple(
-            (each.kind.title, each.gpu_hours.value, *_bounds(each.gpu_hours), each.ratio.value,
-             *((each.cost,) if priced else ()), each.bucket)
-            for each in ledger.buckets
-        ),
-        "No GPU-hours are known.",
-        f"{total}What has no bounds is as recorded."
-        + (f" {before_requeues.BOUNDED}" if ledger.bounded else ""),
+        empty="No GPU-hours are known.",
+        note=f"{total}What has no bounds is as recorded."
+        + (f" {untold.BOUNDED}" if ledger.bounded else ""),
         opens=Part("Rows behind the bucket", behind, (selection,), ("name",)),
-    )  # fmt: skip
+    )
 
 
 def by_cause(ledger: GoodputLedger, selection: Selection, titles: Mapping[str, str]) -> Table:
     """Lost work by cause, the paper's rule beside the estimate."""
     first, second = ledger.rule_first_order_gpu_hours, ledger.rule_second_order_gpu_hours
-    return Table(
+    lost = ledger.bucket("lost_work")
+    known = lost is None or lost.gpu_hours.value is not None
+    described = (
+        field("loss", "Loss", of=lambda loss: BUCKETS[loss.bucket].title),
+        field("cause", "Cause", of=lambda loss: _cause(loss, titles)),
+        field("attempts", "Attempts", "count", "n_attempts"),
+        field("gpu_hours", "GPU-hours", "number", "gpu_hours.value"),
+        *_BOUNDS,
+        field(
+            "rule_gpu_hours",
+            "By the 30-minute rule",
+            "number",
+            unit="GPU-h",
+            help=terms.THIRTY_MINUTES.definition,
+        ),
+        field("bucket", "Bucket in SQL", shown=False),
+        field("cause_name", "Cause in SQL", of="cause", shown=False),
+    )
+    return Rows(described, ledger.losses).table(
         "lost_work",
         "Lost work by cause",
-        (
-            Column("loss", "Loss"),
-            Column("cause", "Cause"),
-            Column("attempts", "Attempts", "count"),
-            Column("gpu_hours", "GPU-hours", "number"),
-            *_BOUNDS,
-            Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-h",
-                   help=terms.THIRTY_MINUTES.definition),
-            Column("bucket", "Bucket in SQL", shown=False),
-            Column("cause_name", "Cause in SQL", shown=False),
-        ),
-        tuple(
-            (BUCKETS[loss.bucket].title, _cause(loss, titles), loss.n_attempts,
-             loss.gpu_hours.value, *_bounds(loss.gpu_hours), loss.rule_gpu_hours, loss.bucket,
-             loss.cause)
-            for loss in ledger.losses
-        ),
-        "No attempt is known to have lost work to failures or preemption."
-        if _losses_known(ledger)
+        empty="No attempt is known to have lost work to failures or preemption."
+        if known
         else f"{LOSSES} {sight.BASIS}.",
-        f"By the 30-minute rule of the RSC paper failed jobs lost {numbers.number(first)} "
+        note=f"By the 30-minute rule of the RSC paper failed jobs lost {numbers.number(first)} "
         f"GPU-hours (first order), jobs that their requeue preempted {numbers.number(second)} "
         "(second order).",
         opens=Part("Rows behind the loss", behind_loss, (selection,), ("bucket", "cause_name")),
-    )  # fmt: skip
-
-
-def _losses_known(ledger: GoodputLedger) -> bool:
-    """Whether it is known what failures lost, or that they lost nothing."""
-    lost = ledger.bucket("lost_work")
-    return lost is None or lost.gpu_hours.value is not None
+    )
 
 
 def _cause(loss: Loss, titles: Mapping[str, str]) -> str:
     """What caused a loss, in words."""
     return WITHOUT_CAUSE[loss.bucket] if loss.cause is None else titles.get(loss.cause, loss.cause)
-
-
-def _bounds(estimate: Estimate) -> tuple[float | None, float | None]:
-    """The interval; nothing where records fix the value."""
-    return (estimate.lower, estimate.upper) if estimate.has_width else (None, None)
 
 
 def record(ledger: GoodputLedger) -> dict[str, Any]:
@@ -360,11 +342,6 @@ def _rests_on(bucket: Bucket) -> str:
     return "estimated" if bucket.gpu_hours.has_width else "recorded"
 
 
-def _sheet(ledger: GoodputLedger) -> Sheet:
-    """A row for each bucket."""
-    return sheet_of([_bucket(bucket) for bucket in ledger.buckets])
-
-
 def _of_selection(ledger: GoodputLedger, selection: Selection) -> Iterator[str]:
     """What the filters leave out, and what the period takes in."""
     if not ledger.covers_fleet:
@@ -410,11 +387,11 @@ def _missing(ask: Ask, selection: Selection) -> Missing:
             "No attempt says how many GPUs it had.",
             "The ledger divides GPU-hours, and there are none to divide. Where jobs have GPUs, the "
             "same records with AllocTRES fill it:",
-            EXPORT,
+            sight.JOBS,
         )
     return Missing(
         "ledger",
         "Failures of nodes are known here, but no jobs.",
         "Where GPU-hours went needs the scheduler's records:",
-        EXPORT,
+        sight.JOBS,
     )

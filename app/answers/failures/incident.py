@@ -11,7 +11,7 @@ from analytics.failures.incidents.incident import Incident
 from analytics.failures.incidents.wording import NO_CAUSE
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Number, Part, Table, composed
-from app.answers.described import Rows
+from app.answers.described import Rows, field
 from app.answers.failures import incidents, replay, said, similar
 from app.answers.failures.taxonomy import cause_titles, taxonomy
 from app.answers.reliability import sight
@@ -73,7 +73,7 @@ PREEMPTED = (
 )
 ALTERNATIVES = (
     *columns("job_id", "cause"),
-    Column("why_not", "Why not"),
+    field("why_not", "Why not", of=lambda other: other.get("reason") or "less evidence"),
     *columns("confidence"),
 )
 
@@ -270,21 +270,15 @@ def hit(one: Incident, titles: Mapping[str, str]) -> tuple[Table, ...]:
 
 def alternatives(verdicts: Sequence[Mapping[Any, Any]], titles: Mapping[str, str]) -> Table:
     """Causes that were considered and not chosen."""
-    return Table(
-        "other_causes",
-        "Other causes considered",
-        ALTERNATIVES,
-        tuple(
-            (
-                row["job_id"],
-                titles.get(other["cause"], other["cause"]),
-                other.get("reason") or "less evidence",
-                other.get("confidence"),
-            )
-            for row in verdicts
-            for other in row["alternatives"]
-        ),
-        "No other cause was considered.",
+    others = [
+        {"confidence": None}
+        | other
+        | {"job_id": row["job_id"], "cause": titles.get(other["cause"], other["cause"])}
+        for row in verdicts
+        for other in row["alternatives"]
+    ]
+    return Rows(ALTERNATIVES, others).table(
+        "other_causes", "Other causes considered", empty="No other cause was considered."
     )
 
 

@@ -22,7 +22,7 @@ from app.answers.content import (
     estimated,
 )
 from app.answers.described import Rows, field, sheet_of
-from app.answers.efficiency import ledger, ledger_numbers
+from app.answers.efficiency import ledger, ledger_parts
 from app.answers.failures.taxonomy import taxonomy
 from app.answers.reliability import detection, mttf, sight
 from app.ask import EVERYTHING, FEW
@@ -332,7 +332,7 @@ def headlines(
     return (
         estimated(terms.INCIDENTS_WITH_JOBS, "rate", summary.rate_per_1000_node_days, opens=opens),
         *(
-            ledger_numbers.lost_to_failures(cost, choice.selection)
+            ledger_parts.lost_to_failures(cost, choice.selection)
             if choice.kind == Kind()
             else (
                 composed(

@@ -17,16 +17,17 @@ from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
-from app.words.glossary import of_failures
+from app.words.glossary import of_failures, of_nodes
+from app.words.plain import in_a_row
 from data.errors import DataError
 from data.filters import Selection
 from data.queries import failures as failure_queries
 from data.queries import fleet as fleet_queries
-from data.queries import hosts, targets
+from data.queries import hosts, metrics, targets
 from data.queries import incidents as incident_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from app.ask import Ask
     from app.words.terms import Term
@@ -209,20 +210,10 @@ def sentence(one: Node, known: Collection[str], without: str | None = None) -> s
     }
     said = [text for name, (rows, text) in counts.items() if len(rows) or name in known]
     unseen = [name for name, (rows, _) in counts.items() if rows.empty and name not in known]
-    happened = f"{one.node} {_listed(said, 'and')} in this period" if said else f"{one.node}"
+    happened = f"{one.node} {in_a_row(said)} in this period" if said else f"{one.node}"
     if not unseen:
         return f"{happened}."
-    return f"{happened}; whether it {_listed(unseen, 'or')} {sight.CANNOT}: {UNSHOWN}."
-
-
-def _listed(parts: Sequence[str], last: str) -> str:
-    """Parts of a sentence.
-
-    >>> _listed(["a"], "or"), _listed(["a", "b", "c"], "and")
-    ('a', 'a, b and c')
-    """
-    *first, end = parts
-    return f"{', '.join(first)} {last} {end}" if first else end
+    return f"{happened}; whether it {in_a_row(unseen, 'or')} {sight.CANNOT}: {UNSHOWN}."
 
 
 def without_jobs(ask: Ask, one: Node) -> str | None:
@@ -391,3 +382,33 @@ def no_job_known(ask: Ask, cluster: str | None) -> str:
         where = f"nothing says where {n_unplaced:,} of {n_ran:,} attempts ran"
         return f"no job is known to have run here; {where}"
     return "no job ran here in the records"
+
+
+METRICS = (
+    Column("metric", "Metric"),
+    *columns("gpu"),
+    Column("unit", "Unit", none="nobody says"),
+    Column("minimum", "Least", "number"),
+    Column("mean", "Mean", "number"),
+    Column("maximum", "Greatest", "number"),
+    Column("increase", "Rose by", "number", none="a gauge, or one sample alone",
+           help=of_nodes.ROSE_BY.definition),
+    Column("n", "Samples", "count"),
+    Column("hour_at", "Last hour", "time", "UTC"),
+)  # fmt: skip
+NO_METRICS = Missing(
+    "metrics",
+    "No metric of this node is known in these days.",
+    "Ingest what its exporters say:",
+    (
+        "faultline ingest dcgm metrics.txt",
+        "faultline ingest prometheus-json answer.json",
+        "faultline ingest infiniband counters.txt",
+    ),
+)
+
+
+def metrics_of(ask: Ask, cluster: str | None, node: str, selection: Selection) -> Table | Missing:
+    """Metrics of the node in the period, a row a metric and GPU."""
+    rows = ask(metrics.of_node, cluster, node, selection)
+    return NO_METRICS if rows.empty else Table("metrics", "Metrics", METRICS, rows)

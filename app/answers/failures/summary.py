@@ -9,7 +9,7 @@ from analytics.estimate import CONF_LEVEL, unknown
 from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Table, estimated
 from app.answers.described import CHART, TABLE, Rows, field, sheet_of
-from app.answers.efficiency import ledger, ledger_numbers
+from app.answers.efficiency import ledger, ledger_parts
 from app.answers.failures import counted, trust, verdicts
 from app.answers.reliability import detection, mttf, sight
 from app.words import domains, numbers, terms
@@ -37,15 +37,9 @@ NOTHING_ENDED = Missing(
     "No attempt ended in this selection.",
     "Choose a longer period, a smaller job size, or reset the filters. Verdicts need the "
     "scheduler's records of jobs:",
-    ("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
+    sight.JOBS[:1],
 )
-NO_JOBS = Missing(
-    "jobs",
-    "Failures of nodes are known here, but no jobs.",
-    "Which jobs they ended, and how long a job of a given size runs until it fails, "
-    "needs the scheduler's records:",
-    ("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
-)
+NO_JOBS = sight.nodes_alone("jobs")
 
 
 def answer(
@@ -180,7 +174,7 @@ def headlines(
             unit="failures",
             opens=_behind(selection, rated=True),
         ),
-        *ledger_numbers.lost_to_failures(cost, selection),
+        *ledger_parts.lost_to_failures(cost, selection),
         Number(
             terms.FAILED_GPU_HOURS,
             numbers.number(lost),
@@ -324,7 +318,7 @@ def _causes(causes: Sequence[CauseCount], cost: GoodputLedger | None = None) -> 
             "number",
             lambda cause: lost.get(cause.cause),
             on=TABLE,
-            none=ledger_numbers.NOT_BUILT if cost is None else "none",
+            none=ledger_parts.NOT_BUILT if cost is None else "none",
         ),
         field("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
         field(RATE, "Failed per 1,000 node-days", "rate"),

@@ -15,12 +15,13 @@ from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_fleet
+from app.words.plain import in_a_row
 from data.filters import Selection
 from data.queries import collected, fleet
 from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pandas as pd
 
@@ -93,18 +94,12 @@ def sentence(shown: Coverage) -> str:
     n_sources = len(present) + len(shown.silent) + len(shown.missing)
     text = f"{len(present)} of {numbers.counted(n_sources, 'source')} have records in this period"
     if shown.silent:
-        text += f"; {_listed(shown.silent)} collected, without a record"
+        was = "were" if len(shown.silent) > 1 else "was"
+        text += f"; {in_a_row(shown.silent)} {was} collected, without a record"
     if not shown.missing:
         return f"{text}."
     has = "have" if len(shown.missing) > 1 else "has"
-    return f"{text}; {_listed(shown.missing, None)} {has} none."
-
-
-def _listed(names: Sequence[str], verb: tuple[str, str] | None = ("was", "were")) -> str:
-    """Names in a row, with the verb that is theirs."""
-    *first, last = names
-    text = f"{', '.join(first)} and {last}" if first else last
-    return text if verb is None else f"{text} {verb[bool(first)]}"
+    return f"{text}; {in_a_row(shown.missing)} {has} none."
 
 
 def basis(shown: Coverage, selection: Selection) -> str:

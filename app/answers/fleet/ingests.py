@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.answers.columns import columns
 from app.answers.content import Answer, Missing, Part, Table
+from app.answers.described import Rows, field
 from app.ask import EVERYTHING
 from app.words import numbers
 from app.words.cells import Column
@@ -61,7 +62,9 @@ REJECTED = (
 )
 SNAPSHOTS = (
     Column("snapshot", "Snapshot", "count"),
-    Column("published_at", "Published", "time"),
+    field(
+        "published_at", "Published", "time", lambda row: datetime.fromisoformat(row["published_at"])
+    ),
     Column("bytes", "Bytes", "count", help=of_fleet.SNAPSHOT_BYTES.definition),
     Column("published", "Present one", "flag"),
 )
@@ -188,11 +191,7 @@ def snapshots_table(shown: Snapshots) -> Table:
         "keep_snapshots of [retention] in site.toml says how many stay; faultline rollback --to "
         "N goes back to one."
     )
-    rows = [
-        tuple((row | {"published_at": datetime.fromisoformat(row["published_at"])}).values())
-        for row in shown.rows
-    ]
-    return Table("snapshots", "Snapshots", SNAPSHOTS, rows, note=note)
+    return Rows(SNAPSHOTS, shown.rows).table("snapshots", "Snapshots", note=note)
 
 
 def forgotten_notes(forgotten: Mapping[str, datetime]) -> Iterator[str]:

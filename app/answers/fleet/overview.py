@@ -10,7 +10,7 @@ from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.reliability.comparisons import PUBLISHED_BY, RSC1_RATE, RSC2_RATE
 from analytics.reliability.fleet_verdict import Verdict, fleet_verdict
 from app.answers.content import Answer, Number
-from app.answers.efficiency import ettr, ledger, ledger_numbers
+from app.answers.efficiency import ettr, ledger, ledger_parts
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import nodes
 from app.answers.reliability import detection, mttf, rate_by_group
@@ -140,7 +140,7 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     unexplained failures would add."""
     cost = ask(ledger.if_built, selection)
     first = ledger.costliest_cause(cost)
-    number, *may_be = ledger_numbers.lost_to_failures(cost, selection)
+    number, *may_be = ledger_parts.lost_to_failures(cost, selection)
     parts = [number.basis]
     bucket = None if cost is None else cost.bucket("lost_work")
     if cost is not None and bucket is not None and bucket.cost is not None:

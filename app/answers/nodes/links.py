@@ -10,7 +10,7 @@ import numpy as np
 from analytics.estimate import CONF_LEVEL
 from analytics.nodes.links.verdict import LEAST_RATIO, slow_links
 from app.answers.content import Answer, Chart, Missing, Number, Table, estimated
-from app.answers.described import Rows
+from app.answers.described import Rows, field
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
@@ -26,14 +26,6 @@ MOST_HOSTS = 8
 """Hosts of a group that a sentence names."""
 MOST_TOLD = 100
 """Ratio beyond which next to nothing was measured."""
-FINDINGS = (
-    Column("verdict", "Slow"),
-    Column("what", "What"),
-    Column("ratio", "Delay over usual", "ettr"),
-    Column("pairs", "Pairs or samples", "count"),
-    Column("named_from_ratio", "Named from", "decimal"),
-    Column("instead", "Next best explanation", none="none"),
-)
 SIZES = (Column("sizes", "Size of messages"), Column("ratio", "Delay over usual", "decimal"))
 PAIR_COLUMNS = ("source", "destination", "ratio", "samples")
 WAYS = {
@@ -166,22 +158,29 @@ def _blocks(found: SlowLinks) -> Iterator[Table | Chart]:
         (found,),
         whole=True,
     )
-    rows = [
-        (each.verdict, f"{_what(each)} {WAYS[each.way]}".strip(), each.ratio, each.ratio.n,
-         each.named_from_ratio, _instead(each) or None)
-        for each in found.findings
-    ]  # fmt: skip
-    yield Table("findings", "What is slow", FINDINGS, rows, empty="Nothing is slow beyond chance.")
+    yield Rows(FINDINGS, found.findings).table(
+        "findings", "What is slow", empty="Nothing is slow beyond chance."
+    )
     if found.findings and len(found.findings[0].by_size) > 1:
         by_size = [(_sizes(sizes), ratio) for sizes, ratio in found.findings[0].by_size]
         yield Table("by_size", "The same by size of message", SIZES, by_size)
 
 
-def _instead(finding: Finding) -> str:
+def _instead(finding: Finding) -> str | None:
     if not finding.instead:
-        return ""
+        return None
     less = finding.log_likelihood_ratio or 0.0
     return f"{finding.instead}, less likely by e^{less:.0f}"
+
+
+FINDINGS = (
+    Column("verdict", "Slow"),
+    field("what", "What", of=lambda finding: f"{_what(finding)} {WAYS[finding.way]}".strip()),
+    Column("ratio", "Delay over usual", "ettr"),
+    field("pairs", "Pairs or samples", "count", "ratio.n"),
+    Column("named_from_ratio", "Named from", "decimal"),
+    field("instead", "Next best explanation", of=_instead, none="none"),
+)
 
 
 def _notes(file: Examined) -> Iterator[str]:

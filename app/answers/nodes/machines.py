@@ -13,7 +13,7 @@ from analytics.nodes.machines.heat_map import HeatMap, heat_map
 from analytics.nodes.machines.pulls import pulls, watched
 from analytics.nodes.machines.settings import Settings
 from app.answers.content import Answer, Chart, Missing, Table
-from app.answers.described import sheet_of
+from app.answers.described import Rows, field, sheet_of
 from app.words import moments, numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
@@ -38,7 +38,7 @@ VIEWS = {
 NEAREST = (
     Column("machine", "Machine"),
     Column("metric", "Metric"),
-    Column("how", "How it is unlike the others"),
+    field("how", "How it is unlike the others", of=lambda near: VIEWS[near.view]),
     Column("score", "Score", "number",
            help=of_nodes.DISTANCE.definition),
     Column("threshold", "Threshold", "number"),
@@ -195,14 +195,10 @@ def _sentence(of: Examined) -> str:
 
 def _nearest(of: Examined) -> Table:
     """What came nearest, or what the verdict rests on."""
-    rows = [
-        (n.machine, n.metric, VIEWS[n.view], n.score, n.threshold, n.seconds, n.view)
-        for n in of.found.nearest
-        if n.score > 0
-    ][:MOST_NAMED]
+    near = [each for each in of.found.nearest if each.score > 0]
     title = "What came nearest" if of.found.machine is None else "What the verdict rests on"
-    return Table(
-        "nearest", title, NEAREST, rows, "No machine was the farthest for as long as a fault lasts."
+    return Rows(NEAREST, near[:MOST_NAMED]).table(
+        "nearest", title, empty="No machine was the farthest for as long as a fault lasts."
     )
 
 

@@ -12,7 +12,7 @@ from analytics.estimate import CONF_LEVEL
 from analytics.nodes.repair_outcomes import RepairOutcomes, outcomes
 from analytics.nodes.repairs import DAY_S, HORIZON_DAYS, Failure, Stay, repairs, windows, zones
 from app.answers.columns import columns
-from app.answers.content import Answer, Missing, Number, Table, composed, estimated
+from app.answers.content import Answer, Missing, Number, composed, estimated
 from app.answers.described import Rows, field
 from app.answers.reliability import sight
 from app.words import numbers
@@ -162,11 +162,9 @@ def answer(
     actions = by_action.table("actions", "Did it hold, by what was done")
     several = len({cluster for cluster, _ in (each.of for each in one.found.returned)}) > 1
     of_cluster = columns("cluster") if several else columns(hidden=("cluster",))
-    nodes = Table(
+    nodes = Rows((*LIST, *of_cluster), listed).table(
         "failed_again",
         "Nodes that failed again after a repair",
-        (*LIST, *of_cluster),
-        [tuple(each.values()) for each in listed],
         empty="No node failed again within the horizon.",
         wrapped=True,
     )

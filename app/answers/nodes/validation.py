@@ -12,7 +12,7 @@ from analytics.nodes.validation_plan import BENCHMARKS, NodeRecord, validation_p
 from analytics.reliability.failure_rate import poisson_rate
 from app.answers.columns import columns
 from app.answers.content import Answer, Missing, Number, Table, composed, estimated
-from app.answers.described import listed
+from app.answers.described import JSON, Field, Rows, field
 from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from analytics.nodes.validation import Regressions
-    from analytics.nodes.validation_plan import Benchmark, ValidationPlan
+    from analytics.nodes.validation_plan import Benchmark, NodeTest, ValidationPlan
     from analytics.reliability.sight import Sight
     from app.ask import Ask
     from data.filters import Selection
@@ -35,23 +35,16 @@ HORIZON_DAYS = 28.0
 MOST_NAMED = 3
 MOST_ROWS = 50
 """Nodes of the plan that are shown; all are in JSON and CSV."""
-PLAN = (
-    *columns("node"),
-    Column("n_incidents", "Incidents", "count"),
-    Column("rate_per_1000_node_days", "Per 1,000 node-days", "rate",
-           help=of_nodes.OWN_INCIDENT_RATE.definition),
-    Column("p_incident", "Chance of an incident", "ratio"),
-    Column("tests", "Test with", none="no test is worth its time"),
-    Column("minutes", "Minutes", "number"),
-    Column("cost_gpu_hours", "Costs (GPU-h)", "number"),
-    Column("at_stake_gpu_hours", "At stake (GPU-h)", "rate"),
-    Column("why", "Why"),
-    *columns(hidden=("cluster",)),
-)  # fmt: skip
 FOUND = (
     *columns("node"),
     Column("metric", "Metric"),
-    Column("ratio", "Over the fleet's", "ettr", help=of_nodes.OVER_CENTRE.definition),
+    field(
+        "ratio",
+        "Over the fleet's",
+        "ettr",
+        names={"csv": ("ratio",)},
+        help=of_nodes.OVER_CENTRE.definition,
+    ),
     Column("similarity", "Similarity", "decimal"),
     Column("threshold", "Regressed below", "decimal"),
     Column("n_nodes", "Nodes compared", "count"),
@@ -65,6 +58,7 @@ NO_RESULTS = Missing(
         "faultline validate-plan outputs/*/results-summary.jsonl",
     ),
 )
+RATE, STAKE = "rate_per_1000_node_days", "at_stake_gpu_hours"
 WORTH = "Which nodes are worth the time of a test"
 NO_INCIDENT = "no incident of the selection names a node"
 NO_TIME = "no job of the selection names its nodes"
@@ -150,15 +144,15 @@ def answer(
         benchmarks=timed(minutes or {}),
         conf_level=conf_level,
     )
-    rows = _rows(plan)
+    rows = Rows(PLAN, plan.tests)
     lacks = "" if regressed else known.lacks
     blocks = [
         _missing(lacks, known)
         if lacks
-        else Table("plan", "What to test next", PLAN, rows, everything=None).first(MOST_ROWS)
+        else rows.table("plan", "What to test next").first(MOST_ROWS)
     ]
     of_results = _result_blocks(results)
-    unplanned = known.unseen and not regressed
+    told = Rows(PLAN, ()) if known.unseen and not regressed else rows
     return Answer(
         _sentence(plan, results, known if lacks else None),
         (
@@ -168,24 +162,23 @@ def answer(
         (*of_results, *blocks) if regressed else (*blocks, *of_results),
         notes=(*_notes(known), *sight.notes(known.sight, "nodes"), *_result_notes(results)),
         record={
-            "plan": [] if unplanned else _records(plan),
+            "plan": told.records(),
             **_fleet_record(plan, known),
             **_result_record(results),
         },
-        sheet=listed(PLAN, [] if unplanned else rows),
+        sheet=told.sheet(),
     )
 
 
 def of_results(results: Judged) -> Answer:
     """What results say, where there is no store."""
-    rows = _found_rows(results.found)
     return Answer(
         _results_sentence(results.found),
         _result_numbers(results),
         tuple(_result_blocks(results)),
         notes=tuple(_result_notes(results)),
         record=_result_record(results),
-        sheet=listed(FOUND, rows),
+        sheet=Rows(FOUND, results.found.found).sheet(),
     )
 
 
@@ -279,31 +272,44 @@ def _headlines(plan: ValidationPlan, known: Fleet, conf_level: float) -> tuple[N
     )  # fmt: skip
 
 
-def _rows(plan: ValidationPlan) -> list[tuple[Any, ...]]:
-    return [
-        (
-            each.record.node,
-            each.record.n_incidents,
-            each.rate,
-            each.p_incident,
-            ", ".join(each.tests) or None,
-            each.minutes,
-            each.cost_gpu_hours,
-            each.at_stake_gpu_hours,
-            _why(each.record),
-            each.record.cluster,
-        )
-        for each in plan.tests
-    ]
-
-
-def _why(record: NodeRecord) -> str:
+def _why(test: NodeTest) -> str:
     """What speaks for testing a node."""
-    ranked = sorted(record.causes.items(), key=lambda item: -item[1])
+    ranked = sorted(test.record.causes.items(), key=lambda item: -item[1])
     said = [f"{cause} {n:,}" for cause, n in ranked[:MOST_NAMED]]
-    if record.regressed:
+    if test.record.regressed:
         said.insert(0, "regressed")
     return ", ".join(said) or "the fleet's rate"
+
+
+_NODE, _CLUSTER = columns("node", hidden=("cluster",))
+PLAN = (
+    Field(_NODE, "record.node"),
+    field("n_incidents", "Incidents", "count", "record.n_incidents"),
+    field(
+        RATE,
+        "Per 1,000 node-days",
+        "rate",
+        "rate",
+        names={"csv": (RATE,)},
+        term=of_nodes.OWN_INCIDENT_RATE,
+    ),
+    Column("p_incident", "Chance of an incident", "ratio"),
+    field(
+        "tests",
+        "Test with",
+        of=lambda test: ", ".join(test.tests) or None,
+        on=("table", "csv"),
+        none="no test is worth its time",
+    ),
+    field("tests", of=lambda test: list(test.tests), on=JSON),
+    Column("minutes", "Minutes", "number"),
+    Column("cost_gpu_hours", "Costs (GPU-h)", "number"),
+    field(STAKE, "At stake (GPU-h)", "rate", names={"csv": (STAKE,)}),
+    field("why", "Why", of=_why),
+    Field(_CLUSTER, "record.cluster"),
+    field("net_gpu_hours", on=JSON),
+    field("regressed", of="record.regressed", on=JSON),
+)
 
 
 def _result_numbers(results: Judged | None) -> tuple[Number, ...]:
@@ -317,19 +323,10 @@ def _result_numbers(results: Judged | None) -> tuple[Number, ...]:
 def _result_blocks(results: Judged | None) -> list[Table | Missing]:
     if results is None:
         return [NO_RESULTS]
-    found = results.found
-    table = Table(
-        "regressions",
-        "Results that fall short",
-        FOUND,
-        _found_rows(found),
-        empty="No metric falls short of the fleet's.",
+    table = Rows(FOUND, results.found.found).table(
+        "regressions", "Results that fall short", empty="No metric falls short of the fleet's."
     )
     return [table.first(MOST_ROWS)]
-
-
-def _found_rows(found: Regressions) -> list[tuple[Any, ...]]:
-    return [(e.node, e.metric, e.ratio, e.similarity, e.threshold, e.n_nodes) for e in found.found]
 
 
 def _notes(known: Fleet) -> Iterator[str]:
@@ -364,16 +361,6 @@ def _result_notes(results: Judged | None) -> Iterator[str]:
         yield f"{n} of fewer than five nodes not judged, e.g. {found.too_few[0]}."
     for node, failed in list(found.failed.items())[:MOST_NAMED]:
         yield f"{node}: {', '.join(failed)} ended with an error."
-
-
-def _records(plan: ValidationPlan) -> list[dict[str, Any]]:
-    keys = [column.key for column in PLAN]
-    rows = [dict(zip(keys, row, strict=True)) for row in _rows(plan)]
-    return [
-        row | {"tests": list(each.tests), "net_gpu_hours": each.net_gpu_hours,
-               "regressed": each.record.regressed}
-        for row, each in zip(rows, plan.tests, strict=True)
-    ]  # fmt: skip
 
 
 def _fleet_record(plan: ValidationPlan, known: Fleet) -> dict[str, Any]:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from analytics.reliability.mttf import MttfReport
     from data.filters import Selection
 
-SCHEDULER = "`sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt`"
-NO_OTHER = "no other attempt failed without a known cause"
+SCHEDULER = f"`{sight.JOBS[0]}`"
 EVIDENCE = (
     "`faultline ingest kernel-log`, `gcm-health`, `sacctmgr-events` and `job-log` read what tells "
     "them from errors of programs."

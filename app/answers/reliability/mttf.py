@@ -12,10 +12,14 @@ from analytics.frames import DEFINITION
 from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.fleet_verdict import largest_usual_size
 from analytics.reliability.mttf import MttfReport, mttf_report
-from app.answers.content import Answer, Chart, Missing, Number, Sheet, estimated
+from app.answers.columns import columns
+from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
+from app.answers.described import TABLE, Rows, field
 from app.answers.failures import counted
-from app.answers.reliability import detection, mttf_tables, sensitivity, sight
+from app.answers.reliability import detection, sensitivity, sight
+from app.ask import EVERYTHING
 from app.words import numbers, terms
+from app.words.cells import Column
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS, Term
 from data.queries import exposure, reliability
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
     from app.words.cells import Kind
     from data.filters import Selection
     from data.store import Store
-
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 TERMS = (
@@ -157,8 +160,8 @@ def answer(ask: Ask, selection: Selection, *, job_gpus: int | None = None, **cha
         Headlines(report, before, selection).all(job),
         (
             shown,
-            mttf_tables.by_size(report, selection),
-            mttf_tables.projected(report),
+            size_table(report, selection),
+            projection_table(report),
             sensitivity.table(definitions),
         ),
         notes=(*_by_definition(report), *notes(report, selection), *([large] if without else [])),
@@ -246,7 +249,7 @@ def projected_number(job: OfSize | None) -> Number:
         job.hours,
         before=job.before,
         more=detection.basis(job.report),
-        opens=mttf_tables.failures_behind(job.report, job.selection),
+        opens=failures_behind(job.report, job.selection),
     )
 
 
@@ -303,7 +306,7 @@ class Headlines:
             estimates(self.now)[name],
             before=None if self.before is None else estimates(self.before)[name],
             more=detection.basis(self.now) if name == RATE else "",
-            opens=mttf_tables.failures_behind(self.now, self.selection),
+            opens=failures_behind(self.now, self.selection),
         )
         return replace(shown, higher_is_better=False) if term is terms.REPAIR else shown
 
@@ -347,19 +350,8 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
         "dispersion": report.rate.dispersion,
         "dispersion_over_weeks": report.rate.dispersion_over_weeks,
         "dispersion_over_nodes": report.dispersion_over_nodes,
-        "by_size": [
-            {
-                "gpus_from": size.gpus_from,
-                "gpus_to": size.gpus_to,
-                "failures": mttf_tables.failures_known(size, report),
-                "running_hours": size.running_hours,
-                "mttf_hours": size.mttf_hours,
-            }
-            for size in report.by_size
-        ],
-        "projection": [
-            {"gpus": point.gpus, "mttf_hours": point.mttf_hours} for point in report.projection
-        ],
+        "by_size": by_size(report).records(),
+        "projection": Rows(PROJECTED, report.projection).records(),
         "basis": report.basis,
         "gpus_per_node": report.gpus_per_node,
         "from_at": report.from_at,
@@ -421,13 +413,7 @@ def _missing(report: MttfReport) -> Missing:
     if report.failures_known is None and report.sight is not None:
         return sight.missing("mttf_by_size", "How often the fleet fails", report.sight)
     if "node_failures" in report.basis and report.rate.failures:
-        return Missing(
-            "mttf_by_size",
-            "Failures of nodes are known here, but no jobs.",
-            "Which jobs they ended, and how long a job of a given size runs until it fails, "
-            "needs the scheduler's records:",
-            ("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
-        )
+        return sight.nodes_alone("mttf_by_size")
     if "node_time" in report.basis and report.rate.exposure:
         return Missing(
             "mttf_by_size",
@@ -458,3 +444,79 @@ def _sheet(report: MttfReport, job: OfSize | None) -> Sheet:
             for name, first, last, e in rows
         ],
     )
+
+
+FAILURES = columns(
+    "failed_at", "job_id", "attempt", "state", "cause", "domain", "node", "n_gpus", "n_nodes",
+    "confidence", "method", "evidence", "partition", "user", "account", "cluster", "subcause",
+    "hit", "repair_minutes", "text", hidden=("attempt_key",),
+)  # fmt: skip
+ATTEMPTS = columns(
+    "job_id", "attempt", "state", "failed", "n_gpus", "n_nodes", "running_hours", "start_at",
+    "end_at", "partition", "user", "account", "cluster", hidden=("attempt_key",),
+)  # fmt: skip
+
+
+PROJECTED = (Column("gpus", "GPUs", "count"), Column("mttf_hours", "MTTF", "mttf", "h"))
+
+
+def by_size(report: MttfReport) -> Rows:
+    """Measured MTTF of each class of sizes; failures are unknown where none could be seen."""
+    seen = report.failures_known is not None
+    described = (
+        Column("gpus_from", "GPUs from", "count", shown=False),
+        Column("gpus_to", "GPUs to", "count", shown=False),
+        field("job_size", "Job size", of=lambda s: numbers.gpus(s.gpus_from, s.gpus_to), on=TABLE),
+        field(
+            "failures",
+            "Failures",
+            "count",
+            lambda size: size.mttf_hours.n if seen else None,
+            none=sight.NOT_SEEN,
+        ),
+        Column("running_hours", "Running time (h)", "number"),
+        Column("mttf_hours", "MTTF", "mttf", "h", none="none was seen to fail"),
+    )
+    return Rows(described, report.by_size)
+
+
+def size_table(report: MttfReport, selection: Selection) -> Table:
+    """The same; a row opens the attempts behind it."""
+    return by_size(report).table(
+        "mttf_by_size",
+        "Measured MTTF by job size",
+        empty="No job with GPUs ran.",
+        opens=Part("Attempts behind the number", attempts, (selection,), ("gpus_from", "gpus_to")),
+    )
+
+
+def projection_table(report: MttfReport) -> Table:
+    """MTTF that the rate implies for each job size."""
+    known = [point for point in report.projection if point.mttf_hours.lower is not None]
+    return Rows(PROJECTED, known).table(
+        "mttf_projection",
+        f"MTTF that the failure rate projects{detection.of_sizes(report.min_gpus)}",
+        empty="Unknown: the rate, or the number of GPUs in a node, is.",
+    )
+
+
+def failures_behind(report: MttfReport, selection: Selection) -> Part:
+    """The failures that the rate counts."""
+    whole = report.detection
+    total = report.rate.failures if whole is None else whole.failures
+    counted = replace(selection, min_gpus=report.min_gpus)
+    return Part("Failures behind the number", failures, (counted,), total=total)
+
+
+def failures(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """The failed attempts, or failures of nodes, that a rate counts; the newest first."""
+    rows = ask(reliability.failure_rows, selection, limit=limit)
+    return Table("failures", "Failures behind the number", FAILURES, rows, "No failure counts.")
+
+
+def attempts(
+    ask: Ask, selection: Selection, gpus_from: int, gpus_to: int, *, limit: int = EVERYTHING
+) -> Table:
+    """The attempts of a class of sizes, the longest first."""
+    rows = ask(reliability.attempt_rows, selection, gpus=(gpus_from, gpus_to), limit=limit)
+    return Table("attempts", "Attempts behind the number", ATTEMPTS, rows, "No attempt ran.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from analytics.reliability.comparisons import PUBLISHED_BY, PUBLISHED_MTTF, SOURCE
 from analytics.reliability.failure_rate import projection_of_rate
-from app.answers.content import Answer, Table
+from app.answers.content import Answer
 from app.answers.described import Rows, field
 from app.words import numbers
 from app.words.cells import Column
@@ -40,26 +40,16 @@ def answer(rate_per_1000_node_days: float, gpus: Sequence[int], *, gpus_per_node
 FOLLOWS = {"yes": "yes", "roughly": "roughly", "no": "does not follow from r_f"}
 PUBLISHED = (
     Column("gpus", "GPUs", "count"),
-    Column("published", "Published"),
+    field("published", "Published", of="stated_as"),
     Column("projected_hours", "24 h / (N r_f)", "hours", "h"),
     Column("implied_rate_per_1000_node_days", "Implied r_f", "number", "per 1,000 node-days",
            help=of_reliability.IMPLIED_RATE.definition),
-    Column("follows", "Follows from r_f"),
+    field("follows", "Follows from r_f", of=lambda figure: FOLLOWS[figure.follows]),
 )  # fmt: skip
 
 
 def published(own: Sensitivity | None = None) -> Answer:
     """The published figures beside what the published rate gives, and `own` rates by definition."""
-    rows = tuple(
-        (
-            each.gpus,
-            each.stated_as,
-            each.projected_hours,
-            each.implied_rate_per_1000_node_days,
-            FOLLOWS[each.follows],
-        )
-        for each in PUBLISHED_MTTF
-    )
     note = f"{SOURCE}. Implied r_f: the rate at which the published MTTF would follow."
     if own is not None:
         rate = own.of(PUBLISHED_BY).rate_per_1000_node_days
@@ -70,5 +60,7 @@ def published(own: Sensitivity | None = None) -> Answer:
     return Answer(
         "Published figures beside the published rate. Two of the paper's measured values do not "
         "follow from its own rate; nothing here is tuned to hide that.",
-        blocks=(Table("published_mttf", "Published MTTF", PUBLISHED, rows, note=note),),
+        blocks=(
+            Rows(PUBLISHED, PUBLISHED_MTTF).table("published_mttf", "Published MTTF", note=note),
+        ),
     )

@@ -109,7 +109,7 @@ def rows(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Row
                 "estimate.rate_per_1000_node_days",
                 names={"csv": (rate, "lower", "upper", "conf_level"), "chart": (rate, *bounds)},
             ),
-            field("mttf_hours", "MTTF", "mttf", "estimate.mttf_hours", on=("json",)),
+            field("mttf_hours", kind="mttf", of="estimate.mttf_hours", on=("json",)),
         ),
         groups,
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL
 from analytics.reliability.rate_regression import ALL_OTHERS, RateComparison, rate_ratios
-from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, counted, estimated
+from app.answers.content import Answer, Chart, Missing, Number, counted, estimated
+from app.answers.described import CSV, JSON, Rows, field
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_reliability
@@ -32,6 +33,7 @@ WIDE = 20.0
 """Upper over lower bound from which adjusting has left nothing to compare, where the counts would
 have."""
 PER_1000 = 1000.0
+RATE = "rate_per_1000_node_days"
 MISSING = Missing(
     "rate_ratios",
     "Nothing is known of the nodes by which their failure rates could be compared.",
@@ -133,12 +135,8 @@ def answer(
     fact = fact.lower()
     one = ask(compared, selection, fact, adjust=adjust, conf_level=conf_level)
     levels = one.found.levels
-    table = Table(
-        "rate_ratios",
-        f"Failure rate by {_words(fact)}",
-        _columns(fact),
-        [_row(each) for each in levels],
-    )
+    rows = _rows(fact, levels)
+    table = rows.table("rate_ratios", f"Failure rate by {_words(fact)}")
     empty = _missing(one)
     drawn: Chart | Missing = Chart(
         "reliability.rate_ratios",
@@ -153,8 +151,8 @@ def answer(
         tuple(_headlines(one)),
         (empty,) if empty else (drawn, table.first(MOST_ROWS)),
         notes=tuple(_notes(one)),
-        record=record(one),
-        sheet=_sheet(levels),
+        record=record(one, rows),
+        sheet=rows.sheet(),
     )
 
 
@@ -185,7 +183,7 @@ def sentence(one: Compared) -> str:
     return f"{fact.capitalize()} {worst.level} {said} {_reference(one)}{others}."
 
 
-def record(one: Compared) -> dict[str, Any]:
+def record(one: Compared, rows: Rows) -> dict[str, Any]:
     """What JSON prints."""
     return {
         "by": one.fact,
@@ -193,7 +191,7 @@ def record(one: Compared) -> dict[str, Any]:
         "adjusted_for": list(one.found.adjusted_for),
         "frailty": one.found.frailty,
         "dispersion": one.found.dispersion,
-        "levels": [_level_record(each) for each in one.found.levels],
+        "levels": rows.records(),
         "failures_of_unknown_level": one.without,
         "node_days_of_unknown_level": one.without_node_days,
         "failures_without_node": one.unnamed,
@@ -219,59 +217,34 @@ def _log(level: LevelRate) -> float:
     return log(ratio) if ratio else 0.0
 
 
-def _columns(fact: str) -> tuple[Column, ...]:
-    return (
+def _rows(fact: str, levels: Sequence[LevelRate]) -> Rows:
+    """A row a level of the fact."""
+    described = (
         Column("level", _words(fact).capitalize() if fact != "gpu_model" else "GPU model"),
-        Column("nodes", "Nodes", "count"),
-        Column("failures", "Failures", "count", help=of_reliability.LEVEL_FAILURES.definition),
-        Column("exposure_node_days", "Exposure (node-days)", "number"),
-        Column(
-            "rate_per_1000_node_days",
+        field("nodes", "Nodes", "count", "n_nodes"),
+        field("failures", "Failures", "count", term=of_reliability.LEVEL_FAILURES),
+        field("exposure_node_days", "Exposure (node-days)", "number", "exposure"),
+        field(
+            RATE,
             "Per 1,000 node-days",
             "rate",
-            help=of_reliability.LEVEL_RATE.definition,
+            lambda level: level.rate.scaled(PER_1000),
+            names={"csv": (RATE,)},
+            term=of_reliability.LEVEL_RATE,
         ),
-        Column("ratio", "Rate ratio", "rate", help=of_reliability.RATE_RATIO.definition),
+        field(
+            "ratio",
+            "Rate ratio",
+            "rate",
+            names={"csv": ("ratio", "ratio_lower", "ratio_upper", "conf_level")},
+            term=of_reliability.RATE_RATIO,
+        ),
         Column("crude_ratio", "Not adjusted", "number", none="the reference has no failure"),
+        field("p_value", on=CSV),
         Column("stands_out", "More than chance", "flag"),
+        field("p_value", on=JSON),
     )
-
-
-def _level_record(each: LevelRate) -> dict[str, Any]:
-    return {
-        "level": each.level,
-        "nodes": each.n_nodes,
-        "failures": each.failures,
-        "exposure_node_days": each.exposure,
-        "rate_per_1000_node_days": each.rate.scaled(PER_1000),
-        "ratio": each.ratio,
-        "crude_ratio": each.crude_ratio,
-        "stands_out": each.stands_out,
-        "p_value": each.p_value,
-    }
-
-
-def _row(each: LevelRate) -> tuple[Any, ...]:
-    return tuple(_level_record(each).values())[:-1]
-
-
-def _sheet(levels: Sequence[LevelRate]) -> Sheet:
-    keys = (
-        "level", "nodes", "failures", "exposure_node_days", "rate_per_1000_node_days",
-        "ratio", "ratio_lower", "ratio_upper", "conf_level", "crude_ratio", "p_value", "stands_out",
-    )  # fmt: skip
-    return Sheet(
-        keys,
-        [
-            (
-                each.level, each.n_nodes, each.failures, each.exposure,
-                each.rate.scaled(PER_1000).value, each.ratio.value, each.ratio.lower,
-                each.ratio.upper, each.ratio.conf_level, each.crude_ratio, each.p_value,
-                each.stands_out,
-            )
-            for each in levels
-        ],
-    )  # fmt: skip
+    return Rows(described, levels)
 
 
 def _missing(one: Compared) -> Missing | None:

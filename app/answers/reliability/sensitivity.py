@@ -11,7 +11,7 @@ from analytics.frames import DEFINITION
 from analytics.reliability.detection import seen_days
 from analytics.reliability.mttf import mttf_report
 from analytics.reliability.sensitivity import WITH_UNKNOWNS, Sensitivity, sensitivity
-from app.answers.content import Table
+from app.answers.described import Rows, field
 from app.answers.reliability import sight
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from analytics.frames import Columns, FailureDefinition
     from analytics.reliability.mttf import MttfReport
+    from app.answers.content import Table
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
@@ -34,10 +35,15 @@ FORMER: FailureDefinition = "hardware"
 """By which the rate was counted before schema 6."""
 TITLE = "Failure rate by definition"
 COLUMNS = (
-    Column("definition", "Definition"),
+    field("definition", "Definition", of=lambda row: title(row.definition)),
     Column("failures", "Failures", "count", none="not known"),
     Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
-    Column("counts", "What counts as a failure", wide=True),
+    field(
+        "counts",
+        "What counts as a failure",
+        of=lambda row: terms.DEFINITIONS[row.definition],
+        wide=True,
+    ),
 )
 
 
@@ -98,22 +104,11 @@ def changed(ask: Ask, selection: Selection, found: Sensitivity) -> str:
 
 def table(found: Sensitivity) -> Table:
     """One row a definition; the last counts unknowns by their probability."""
-    return Table(
+    return Rows(COLUMNS, found.rows if found.counted else ()).table(
         KEY,
         TITLE,
-        COLUMNS,
-        tuple(
-            (
-                title(row.definition),
-                row.failures,
-                row.rate_per_1000_node_days,
-                terms.DEFINITIONS[row.definition],
-            )
-            for row in found.rows
-            if found.counted
-        ),
-        "Nothing is recorded that ran or failed in this selection.",
-        " ".join(_note(found)) if found.counted else "",
+        empty="Nothing is recorded that ran or failed in this selection.",
+        note=" ".join(_note(found)) if found.counted else "",
     )
 
 

@@ -93,6 +93,17 @@ def missing(key: str, what: str, found: Sight) -> Missing:
     return Missing(key, f"{what} {CANNOT}{reason}.", remedy(found), commands(found))
 
 
+def nodes_alone(key: str) -> Missing:
+    """What stands in place of what jobs would show, where failures of nodes alone are known."""
+    return Missing(
+        key,
+        "Failures of nodes are known here, but no jobs.",
+        "Which jobs they ended, and how long a job of a given size runs until it fails, needs the "
+        "scheduler's records:",
+        JOBS[:1],
+    )
+
+
 def remedy(found: Sight) -> str:
     """What to do."""
     if found.beyond:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as attribute
 from typing import TYPE_CHECKING, Any
 
-from app.answers.content import Answer, Table
-from app.answers.described import listed
+from app.answers.content import Answer
+from app.answers.described import Rows, field
 from app.answers.training import causes
-from app.answers.training.doubts import doubts
+from app.answers.training.causes import doubts
 from app.words import numbers
 from app.words.cells import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from analytics.training.stragglers.analysis import StragglerAnalysis
     from analytics.training.stragglers.causes import StragglerCause
@@ -22,27 +23,6 @@ if TYPE_CHECKING:
 
 STRONGEST = 3
 """Types of operations that a row names."""
-COLUMNS = (
-    Column("trace", "Trace"),
-    Column("S", "S", "number"),
-    Column("gpu_hours_wasted_ratio", "GPU-time wasted", "ratio"),
-    Column("launch_slowdown", "Launch", "number"),
-    Column("steps", "Steps", "count"),
-    Column("dropped_steps", "Left out", "count"),
-    Column("dp", "dp", "count"),
-    Column("pp", "pp", "count"),
-    Column("strongest_types", "Strongest types"),
-    Column("causes", "Causes (gain)"),
-    Column("seconds", "Seconds", "number", none=""),
-)
-FIXES = (
-    Column("trace", "Trace"),
-    Column("fixed", "Fixed"),
-    Column("original_seconds", "Step (s)", "number"),
-    Column("fixed_seconds", "Step fixed (s)", "number"),
-    Column("saved_ratio", "Gives back", "ratio"),
-    Column("saved_gpu_hours_per_day", "GPU-hours a day", "number", none=""),
-)
 
 
 @dataclass(frozen=True)
@@ -55,7 +35,7 @@ class AnalysedTrace:
     fixes: tuple[Fixed, ...] = ()
     timeline: str | None = None
     """File of the timeline; None where none was written."""
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = attribute(default_factory=dict)
     """Time taken: by reading, by the what-if from columns in memory to all slowdowns, and by causes
     and patterns; none of a stored trace."""
 
@@ -110,11 +90,11 @@ def answer(traces: Sequence[AnalysedTrace], *, one: bool) -> Answer:
 
     `one` is whether one trace was asked of, not a list that may hold one.
     """
-    table = Table("traces", "Traces", COLUMNS, [_row(trace) for trace in traces])
-    blocks = [table]
-    fixes = [row for trace in traces for row in _fixes(trace)]
-    if fixes:
-        blocks.append(Table("fixes", "What fixing a part alone gives back", FIXES, fixes))
+    rows = Rows(COLUMNS, traces)
+    blocks = [rows.table("traces", "Traces")]
+    if fixes := [fix | {"trace": trace.name} for trace in traces for fix in trace.fix_records]:
+        rows = Rows(FIXES, fixes)
+        blocks.append(rows.table("fixes", "What fixing a part alone gives back"))
     n_straggling = sum(trace.analysis.slowdowns.straggles for trace in traces)
     many = f"{n_straggling:,} of {numbers.counted(len(traces), 'trace')} straggle (S above 1.1)."
     return Answer(
@@ -122,7 +102,7 @@ def answer(traces: Sequence[AnalysedTrace], *, one: bool) -> Answer:
         blocks=tuple(blocks),
         notes=tuple(f"{trace.name}: {note}" for trace in traces for note in _notes(trace)),
         record=traces[0].record if one else [trace.record for trace in traces],
-        sheet=listed(blocks[-1].columns, blocks[-1].values),
+        sheet=rows.sheet(),
     )
 
 
@@ -133,31 +113,10 @@ def _notes(trace: AnalysedTrace) -> Iterator[str]:
         yield f"step {dropped.step} left out: {dropped.reason}"
 
 
-def _row(trace: AnalysedTrace) -> tuple[Any, ...]:
-    """One trace in a line."""
-    slow = trace.analysis.slowdowns
-    strongest = list(slow.by_type.items())[:STRONGEST]
-    return (
-        trace.name,
-        slow.slowdown,
-        slow.wasted_ratio,
-        slow.launch_slowdown,
-        len(slow.steps),
-        len(slow.dropped_steps),
-        len(slow.by_dp),
-        len(slow.by_stage),
-        ", ".join(f"{name} {value:.3f}" for name, value in strongest),
-        ", ".join(map(_cause, trace.analysis.causes or ())),
-        trace.seconds.get("seconds"),
-    )
-
-
-def _fixes(trace: AnalysedTrace) -> list[tuple[Any, ...]]:
-    """Before and after of each part that is fixed, without intervals."""
-    return [
-        (trace.name, *(getattr(value, "value", value) for value in fix.values()))
-        for fix in trace.fix_records
-    ]
+def _strongest_types(trace: AnalysedTrace) -> str:
+    """The types of operations that slow it most."""
+    strongest = list(trace.analysis.slowdowns.by_type.items())[:STRONGEST]
+    return ", ".join(f"{name} {value:.3f}" for name, value in strongest)
 
 
 def _cause(cause: StragglerCause) -> str:
@@ -168,6 +127,44 @@ def _cause(cause: StragglerCause) -> str:
     where = [f"{word} {place}" for word, place in places if place is not None]
     place = f" ({', '.join(where)})" if where else ""
     return f"{cause.cause}{place} {numbers.percent(cause.gain_ratio)}"
+
+
+def _n(part: str) -> Callable[[AnalysedTrace], int]:
+    """How many steps, ranks or stages a trace has."""
+    return lambda trace: len(getattr(trace.analysis.slowdowns, part))
+
+
+COLUMNS = (
+    field("trace", "Trace", of="name"),
+    field("S", "S", "number", "analysis.slowdowns.slowdown"),
+    field("gpu_hours_wasted_ratio", "GPU-time wasted", "ratio", "analysis.slowdowns.wasted_ratio"),
+    field("launch_slowdown", "Launch", "number", "analysis.slowdowns.launch_slowdown"),
+    field("steps", "Steps", "count", _n("steps")),
+    field("dropped_steps", "Left out", "count", _n("dropped_steps")),
+    field("dp", "dp", "count", _n("by_dp")),
+    field("pp", "pp", "count", _n("by_stage")),
+    field("strongest_types", "Strongest types", of=_strongest_types),
+    field(
+        "causes",
+        "Causes (gain)",
+        of=lambda trace: ", ".join(map(_cause, trace.analysis.causes or ())),
+    ),
+    field("seconds", "Seconds", "number", lambda trace: trace.seconds.get("seconds"), none=""),
+)
+FIXES = (
+    Column("trace", "Trace"),
+    field("fixed", "Fixed", of="part"),
+    Column("original_seconds", "Step (s)", "number"),
+    Column("fixed_seconds", "Step fixed (s)", "number"),
+    field("saved_ratio", "Gives back", "ratio", "saved_ratio.value"),
+    field(
+        "saved_gpu_hours_per_day",
+        "GPU-hours a day",
+        "number",
+        lambda fix: getattr(fix["saved_gpu_hours_per_day"], "value", None),
+        none="",
+    ),
+)
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:

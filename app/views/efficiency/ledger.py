@@ -5,7 +5,7 @@ import streamlit as st
 from app.answers.efficiency import ledger, ledger_parts
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import choice, filter_bar, ledger_build, page_head
+from app.widgets import filter_bar, inputs, ledger_build, page_head
 
 scope = filter_bar.of_store()
 ledger_build.ensure()
@@ -21,7 +21,7 @@ page.blocks([answer.chart("ledger")], scope)
 def by_group() -> None:
     """Losses by size, partition or account."""
     names = ledger_parts.NAMES
-    chosen = choice.show("Losses by", [*names], default="size", key="group")
+    chosen = inputs.choice("Losses by", [*names], default="size", key="group")
     page.blocks([ledger_parts.chart(ask, scope.selection, names[chosen])], scope)
 
 

@@ -6,24 +6,16 @@ from app.answers.efficiency import my_runs
 from app.ask import FEW
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, ledger_build, notice, page_head
+from app.widgets import filter_bar, inputs, ledger_build, notice, page_head
 
 scope = filter_bar.of_store()
 ledger_build.ensure()
 head = st.container()
-name = st.text_input(
-    "User",
-    key="user",
-    bind="query-params",
-    placeholder="User, e.g. the name that sacct prints",
-    icon=":material/search:",
-    label_visibility="collapsed",
-    width=420,
-)
+name = inputs.searched("User", key="user", placeholder="User, e.g. the name that sacct prints")
 answer = None
-if name and name.strip():
+if name:
     with notice.explained():
-        answer = my_runs.answer(ask, name.strip(), scope.selection, limit=FEW)
+        answer = my_runs.answer(ask, name, scope.selection, limit=FEW)
 if answer is None:
     with head:
         what = "Type a name, or pick a user: the address then opens the same page for others."

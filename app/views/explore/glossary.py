@@ -1,26 +1,61 @@
 """What do the words of this dashboard mean?"""
 
+from __future__ import annotations
+
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.answers.explore import glossary
+from app.answers.explore.glossary import PAGES
 from app.ask import cached
-from app.show import entries
-from app.widgets import filter_bar, page_head
+from app.show import links
+from app.widgets import filter_bar, inputs, page_head
+from app.words import escaping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from app.answers.explore.glossary import Entry
+
+WIDTH = 860
+"""Of the text, in pixels: longer lines are hard to follow."""
+
+
+def written(entries: Iterable[Entry], under: str = "") -> None:
+    """Label with unit, definition, then equation, source and the pages that show it.
+
+    `under` is the page that names the group; it is not named again.
+    """
+    st.markdown("\n\n".join(_written(entry, under) for entry in entries), width=WIDTH)
+
+
+def _written(entry: Entry, under: str) -> str:
+    """One entry as a paragraph of markdown."""
+    term = entry.term
+    told = term.unit.casefold() in term.label.casefold()
+    unit = "" if told else f" ({escaping.escaped(term.unit)})"
+    name = links.page("glossary", {"term": entry.key}, term.label)
+    behind = [escaping.code(term.equation)] if term.equation else []
+    behind += [escaping.escaped(term.source)] if term.source else []
+    others = ", ".join(_page(each) for each in term.pages if PAGES[each] != under)
+    behind += [f"{'also ' if under else ''}on {others}"] if others else []
+    more = f"  \n:small[{' · '.join(behind)}]" if behind else ""
+    return f"**{name}**{unit}  \n{escaping.with_code(term.definition)}{more}"
+
+
+def _page(name: str) -> str:
+    """A link to a page; the first page of the dashboard has no name in the address."""
+    return links.page("./" if name == "overview" else name, {}, PAGES[name])
+
 
 scope = filter_bar.show(uses=())
 head = st.container()
-word = st.text_input(
-    "Find a term",
-    key="term",
-    bind="query-params",
-    placeholder="A word, or the key of an entry",
-    icon=":material/search:",
-    label_visibility="collapsed",
-    width=320,
+word = inputs.searched(
+    "Find a term", key="term", placeholder="A word, or the key of an entry", width=320
 )
-found = glossary.found(cached.store_root(), word or "")
+found = glossary.found(cached.store_root(), word)
 with head:
     page_head.of_one(
         glossary.sentence(found), "What stands behind each number, column and chart", scope
@@ -28,7 +63,7 @@ with head:
     st.markdown("Every number and column says on hover what stands here. [Take the tour](#tour)")
 for group, of_group in groupby(found.entries, key=lambda entry: entry.group):
     if found.word:
-        entries.show(of_group)
+        written(of_group)
     else:
         st.header(group, anchor=False)
-        entries.show(of_group, under=group)
+        written(of_group, under=group)

@@ -7,7 +7,7 @@ from app.answers.failures import summary, trust, verdicts
 from app.ask import FEW
 from app.ask.cached import ask, kept
 from app.show import page
-from app.widgets import choice, filter_bar, page_head
+from app.widgets import filter_bar, inputs, page_head
 from app.words import domains, terms
 
 scope = filter_bar.of_store()
@@ -45,7 +45,7 @@ def right_and_wrong() -> None:
     if not matrices:
         page.missing(trust.NOT_CONFIRMED)
         return
-    basis = choice.show(
+    basis = inputs.choice(
         "Right causes as",
         list(matrices),
         default=next(iter(matrices)),

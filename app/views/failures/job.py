@@ -6,13 +6,13 @@ from app.answers.failures import incident, job, taxonomy, verdicts
 from app.ask import FEW
 from app.ask.cached import ask
 from app.show import links, page
-from app.views.failures import attempt_choice, attempt_log, chosen, part_of
-from app.widgets import filter_bar, page_head, said
+from app.views.failures import of_one
+from app.widgets import filter_bar, inputs, page_head, said
 from app.words import escaping, terms
 
-scope = filter_bar.of_store(uses=("cluster",) if chosen.named("Job") else filter_bar.USES)
+scope = filter_bar.of_store(uses=("cluster",) if inputs.named("job") else filter_bar.USES)
 head = st.container()
-one = chosen.one(
+one = of_one.asked(
     "Job", job.job, example="4711, array task 4711_3 or a whole array",
     cluster=scope.selection.cluster,
 )  # fmt: skip
@@ -27,7 +27,7 @@ with head:
     page_head.of_one(answer.sentence, job.basis(one), scope)
 chart, table = answer.blocks
 page.blocks([chart], scope)
-attempt = attempt_choice.choose(one)
+attempt = of_one.attempt_of_job(one)
 known = ask(taxonomy.taxonomy)
 judged = isinstance(attempt["cause"], str)
 if judged:
@@ -44,15 +44,15 @@ if judged:
         st.markdown(f"**{owner}:** {escaping.escaped(cause.action)}")
 else:
     st.markdown(f"**No verdict.** {escaping.escaped(job.without_verdict(attempt))}")
-part_of.attempt(attempt)
-part_of.user(attempt, scope.timezone)
+of_one.part_of(attempt)
+of_one.runs_of_user(attempt, scope.timezone)
 if judged:
     page.blocks([job.evidence(attempt)], scope)
     if attempt["evidence"]:
         st.caption(" · ".join(f"{role}: {meaning}" for role, meaning in job.ROLES.items()))
 left, right = st.columns([5, 2], gap="large")
 with left:
-    attempt_log.show(attempt, scope)
+    of_one.log(attempt, scope)
     if judged:
         page.blocks([incident.alternatives([attempt], ask(taxonomy.cause_titles))], scope)
 with right:

@@ -6,16 +6,16 @@ import streamlit as st
 
 from app.answers.failures import node
 from app.answers.fleet import nodes
-from app.answers.nodes import lemons, node_metrics
+from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
-from app.views.failures import chosen, part_of
+from app.views.failures import of_one
 from app.widgets import filter_bar, page_head, said
 from app.words import escaping
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
-one = chosen.one("Node", node.node, example="gpu0012", selection=scope.selection)
+one = of_one.asked("Node", node.node, example="gpu0012", selection=scope.selection)
 if one is None:
     with head:
         what = "Type its name, or pick one that is out of service"
@@ -31,7 +31,7 @@ page.notes(answer.notes)
 page.blocks([answer.chart("node_history")], scope)
 if answer.chart("node_history") != node.NO_HISTORY:
     st.caption(node.MARKS)
-part_of.node(one.cluster, one.node, scope.timezone)
+of_one.incidents_of_node(one.cluster, one.node, scope.timezone)
 verdict = lemons.of_node(ask, one.cluster, one.node, scope.selection)
 if verdict is not None:
     page.blocks([verdict], scope)
@@ -48,7 +48,7 @@ def people(target: str) -> None:
 
 def measured(cluster: str | None, name: str) -> None:
     """What its metrics say."""
-    found = node_metrics.table(ask, cluster, name, scope.selection)
+    found = node.metrics_of(ask, cluster, name, scope.selection)
     page.blocks([found], scope, titled=False)
 
 

@@ -1,18 +1,40 @@
 """Is my fleet good, and what needs me?"""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from app.answers.efficiency import best_interval
 from app.answers.fleet import overview
 from app.ask.cached import ask
 from app.show import links, page
-from app.views.fleet import demo, start
-from app.widgets import action_list, filter_bar, job_size, page_head
+from app.views.fleet import demo, upload_form
+from app.widgets import action_list, empty_state, filter_bar, inputs, page_head
 from app.words import escaping
+
+if TYPE_CHECKING:
+    from app.show.scope import Scope
+
+
+def first_page(scope: Scope) -> None:
+    """What Faultline is, upload and demo side by side, and the commands."""
+    demo.said()
+    empty_state.head()
+    upload, example = st.columns([3, 2], gap="large")
+    with upload:
+        upload_form.show(scope)
+    with example:
+        st.header("Or look around first", anchor=False)
+        demo.load()
+    st.header("On the command line", anchor=False)
+    empty_state.commands()
+
 
 scope = filter_bar.show()
 if scope.empty:
-    start.show(scope)
+    first_page(scope)
     st.stop()
 demo.said()
 head = st.container(gap="xsmall")
@@ -25,7 +47,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         help="What the failure rate is judged by. Unless one is chosen: the own last quarter where "
         "it is recorded, else RSC-1 by the paper's definition.",
     )
-    gpus = job_size.show()
+    gpus = inputs.job_size()
 answer = overview.answer(ask, scope.selection, reference=reference, gpus=gpus)
 with head:
     page_head.show(answer.sentence, scope)

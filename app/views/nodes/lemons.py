@@ -6,13 +6,13 @@ from analytics.nodes.records import WINDOW_DAYS
 from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import copy_button, filter_bar, number, page_head
+from app.widgets import copy_button, filter_bar, inputs, page_head
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
-days = number.show(
+days = inputs.number(
     "Days judged",
-    number.Within(1, number.MOST_DAYS),
+    inputs.Within(1, inputs.MOST_DAYS),
     key="days",
     value=WINDOW_DAYS,
     at=st.columns([1, 3])[0],

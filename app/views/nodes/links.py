@@ -5,7 +5,7 @@ import streamlit as st
 from analytics.nodes.links.verdict import LEAST_RATIO
 from app.answers.nodes import links
 from app.show import page
-from app.widgets import filter_bar, notice, number, page_head, upload
+from app.widgets import filter_bar, inputs, notice, page_head, upload
 
 scope = filter_bar.show(uses=())
 head = st.container()
@@ -14,9 +14,9 @@ with columns[0]:
     sent = upload.chosen("Delays (CSV or Parquet)", key="delays")
 with columns[1]:
     switches = upload.chosen("Switches (host, switch), if known", key="switches")
-least = number.show(
+least = inputs.number(
     "Slow from",
-    number.Within(1.01, 1_000.0),
+    inputs.Within(1.01, 1_000.0),
     key="least_ratio",
     value=LEAST_RATIO,
     at=columns[2],

@@ -6,13 +6,13 @@ from analytics.nodes.repairs import HORIZON_DAYS
 from app.answers.nodes import repairs
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, number, page_head
+from app.widgets import filter_bar, inputs, page_head
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
-horizon = number.show(
+horizon = inputs.number(
     "Horizon (days)",
-    number.Within(1.0, float(number.MOST_DAYS)),
+    inputs.Within(1.0, float(inputs.MOST_DAYS)),
     key="horizon_days",
     value=HORIZON_DAYS,
     help="Days in which a repair is expected to hold.",

@@ -6,24 +6,24 @@ from analytics.nodes.validation import SIMILARITY
 from app.answers.nodes import validation
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, notice, number, page_head, upload
+from app.widgets import filter_bar, inputs, notice, page_head, upload
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
 columns = st.columns([2, 1, 1], vertical_alignment="bottom")
 with columns[0]:
     sent = upload.chosen("Results of SuperBench (results-summary.jsonl)", key="results")
-horizon = number.show(
+horizon = inputs.number(
     "Horizon (days)",
-    number.Within(1.0, float(number.MOST_DAYS)),
+    inputs.Within(1.0, float(inputs.MOST_DAYS)),
     key="horizon_days",
     value=validation.HORIZON_DAYS,
     at=columns[1],
     help="Days in which an incident counts.",
 )
-least = number.show(
+least = inputs.number(
     "Regressed below",
-    number.Within(0.01, 0.99),
+    inputs.Within(0.01, 0.99),
     key="similarity",
     value=SIMILARITY,
     at=columns[2],

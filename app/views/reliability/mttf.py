@@ -9,7 +9,7 @@ from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.reliability import mttf, projection, rate_by_group, rate_ratios, sensitivity
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import choice, filter_bar, job_size, number, page_head
+from app.widgets import filter_bar, inputs, page_head
 from app.words import escaping
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS
@@ -18,14 +18,14 @@ from data.filters import MTTF_MIN_GPUS
 scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    definition = choice.show(
+    definition = inputs.choice(
         "A failure, by definition",
         FAILURE_DEFINITIONS,
         default=DEFINITION,
         key="definition",
         help=". ".join(f"{name}: {DEFINITIONS[name]}" for name in FAILURE_DEFINITIONS),
     )
-    job_gpus = job_size.show()
+    job_gpus = inputs.job_size()
 scope = replace(scope, selection=replace(scope.selection, definition=definition))
 answer = mttf.answer(ask, scope.selection, job_gpus=job_gpus)
 with head:
@@ -35,7 +35,7 @@ with head:
 page.blocks([answer.chart("mttf_by_size"), answer.table("mttf_by_size")], scope)
 page.blocks([answer.table("sensitivity")], scope)
 facts = ask(rate_ratios.choices, scope.selection)
-by = choice.show(
+by = inputs.choice(
     "Failure rate by",
     (*rate_by_group.GROUPINGS, *(f for f in facts if f not in rate_by_group.GROUPINGS)),
     default="week",
@@ -51,17 +51,17 @@ if by in facts:
     page.blocks(ratios.blocks, scope)
 st.header("Projection from a given rate", anchor=False)
 columns = st.columns(4, vertical_alignment="bottom")
-rate = number.show(
+rate = inputs.number(
     "Failures per 1,000 node-days",
-    number.Within(0.0001, number.MOST_RATE),
+    inputs.Within(0.0001, inputs.MOST_RATE),
     key="rate",
     value=RSC1_RATE,
     at=columns[0],
 )
-gpus = number.show("GPUs of the job", number.GPUS, key="gpus", value=16384, at=columns[1])
-per_node = number.show(
+gpus = inputs.number("GPUs of the job", inputs.GPUS, key="gpus", value=16384, at=columns[1])
+per_node = inputs.number(
     "GPUs per node",
-    number.Within(1, number.MOST_GPUS_OF_NODE),
+    inputs.Within(1, inputs.MOST_GPUS_OF_NODE),
     key="gpus_per_node",
     value=int(GPUS_PER_NODE),
     at=columns[2],

@@ -1,27 +1,227 @@
 """Who slows the run, what would fixing it give?"""
 
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from app.answers.training import causes, fleet, trace
+from app import actions
+from app.answers.training import causes, fix, fleet, trace
+from app.answers.training.fleet import COMMANDS
 from app.ask import cached
-from app.ask.cached import ask
-from app.show import page
-from app.views.training.straggler_page import choice, fix, upload, workers
-from app.widgets import filter_bar, page_head
-from app.words import escaping
+from app.ask.cached import ask, fresh
+from app.show import command_lines, export, links, page
+from app.widgets import filter_bar, inputs, notice, page_head, upload
+from app.words import escaping, numbers
+from app.words.glossary import of_training
+from data.filters import Selection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analytics.training.stragglers.timeline import TimelineOf
+    from app.answers.training.trace import StragglerTrace
+    from app.show.scope import Scope
+
+
+def chosen_trace(traces: pd.DataFrame) -> str | None:
+    """Id of the trace chosen, the newest of the selection where none is; None without any.
+
+    One that the address names is shown whatever the selection.
+    """
+    named = _ids(traces)
+    wanted = st.session_state.get("trace", st.query_params.get("trace"))
+    if wanted and wanted not in named:
+        every = _ids(ask(fleet.traces, Selection()))
+        if wanted in every:
+            named |= {wanted: every[wanted]}
+            st.caption("This trace lies outside the selection of the sidebar.")
+        else:
+            instead = ": shown is the newest of the selection" if named else ""
+            st.warning(
+                f"The store holds no trace {escaping.escaped(wanted)}{instead}.",
+                icon=":material/warning:",
+            )
+    if not named:
+        return None
+    chosen = st.selectbox(
+        "Trace",
+        list(named),
+        key="trace",
+        bind="query-params",
+        label_visibility="collapsed",
+        width=420,
+    )
+    return named[chosen]
+
+
+def _ids(traces: pd.DataFrame) -> dict[str, str]:
+    """Label -> id."""
+    return dict(zip(traces["trace"], traces["trace_id"], strict=True))
+
+
+MOST_LISTED = 5
+"""Causes beside the heat map."""
+
+
+def heat_map(found: StragglerTrace, scope: Scope) -> None:
+    """Stage by data-parallel rank; exact, or the paper's approximation."""
+    way = inputs.choice(
+        "How each worker is judged",
+        ["exact", "min"],
+        default="exact",
+        key="s_w",
+        help=of_training.WORKER_SLOWDOWN.definition,
+    )
+    page.blocks([trace.workers_chart(found, way)], scope)
+
+
+def gains(found: StragglerTrace, scope: Scope) -> None:
+    """Causes, strongest first, and what their nodes rest on."""
+    st.subheader("Fixing this alone gives back", anchor=False)
+    named, node_of = found.analysis.found_causes, found.nodes.node_of
+    lines = [
+        f"- **{numbers.percent(each.gain_ratio)}** {causes.title(each.cause)}: "
+        + escaping.escaped(causes.target(each, node_of))
+        for each in named[:MOST_LISTED]
+    ]
+    if len(named) > MOST_LISTED:
+        lines.append(f"- {len(named) - MOST_LISTED} more below")
+    if found.analysis.causes is None:
+        lines = [causes.NOT_STORED.format("Causes")]
+    st.markdown("\n".join(lines) or "No cause gives back 1 % of the step time or more.")
+    _links(found, scope)
+
+
+def _links(found: StragglerTrace, scope: Scope) -> None:
+    """The job and the nodes of the causes, and what the nodes rest on."""
+    facts, most, parts = found.facts, causes.MOST_NAMED, []
+    if facts["job_id"] is not None and facts["cluster"] is not None:
+        parts.append(links.job(facts["job_id"], facts["cluster"]))
+    then = links.around(facts["traced_at"], None, scope.timezone)
+    slow = [worker for each in found.analysis.causes or () for worker in each.workers[:most]]
+    for dp, stage in dict.fromkeys(slow):
+        name = found.nodes.node_of.get((dp, stage))
+        if name is not None:
+            parts.append(f"{links.node(name, facts['cluster'], then)} (dp {dp}, stage {stage})")
+    basis = escaping.escaped(found.nodes.basis)
+    st.caption(" · ".join([*parts[: 1 + most], f"{basis[0].upper()}{basis[1:]}."]))
+
+
+SLOWEST, ALL = "the slowest step", "all steps"
+TIMELINES: dict[str, TimelineOf] = {
+    "Original": "original",
+    "Ideal": "ideal",
+    "With this fixed": "fixed",
+    "As traced": "traced",
+}
+
+
+def fix_and_timelines(found: StragglerTrace, scope: Scope) -> None:
+    """What is fixed, what that gives, and the timelines with and without."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Fix this", anchor=False)
+        part = st.selectbox(
+            "What is fixed",
+            fix.parts(found),
+            key="fix",
+            bind="query-params",
+            help="worker:DP,STAGE, stage:N or type:NAME, slowest first; its operations take the "
+            "ideal cost of their type, all others their own.",
+        )
+        page.answered(fix.answer(ask, found, part), scope)
+    with right:
+        st.subheader("Timelines", anchor=False)
+        _timelines(found, part, scope)
+
+
+def _timelines(found: StragglerTrace, part: str, scope: Scope) -> None:
+    """Downloads of the operations, step by step, written once they are pressed."""
+    steps = list(found.analysis.slowdowns.steps_ranked)
+    chosen = st.selectbox("Steps", [SLOWEST, ALL, *map(str, steps)], key="timeline_steps")
+    drawn = None if chosen == ALL else [steps[0] if chosen == SLOWEST else int(str(chosen))]
+    with st.container(horizontal=True):
+        for title, of in TIMELINES.items():
+            name = f"{scope.file_stem(f'timeline-{of}')}.json"
+            fixed = part if of == "fixed" else None
+            export.button(
+                title,
+                name,
+                partial(fresh, fix.timeline, found.facts["trace_id"], of, part=fixed, steps=drawn),
+                mime="application/json",
+                key=f"timeline_{of}",
+                icon=":material/download:",
+            )
+    st.markdown(
+        "Open a file at [ui.perfetto.dev](https://ui.perfetto.dev) (Open trace file): a process is "
+        "a data-parallel rank, a thread a worker's computes, transfers or rest. The file is read "
+        "in your browser and not sent anywhere. A transfer is drawn from when its last peer was "
+        "ready; the gap before it is waiting."
+    )
+
+
+ADDED = "straggler_added"
+"""Where the answer to an upload waits for the page to be run on the new snapshot."""
+
+
+def told_added() -> None:
+    """What became of the upload that has just ended; shown once."""
+    for result in st.session_state.pop(ADDED, ()):
+        st.success(
+            f"{escaping.escaped(result.path)} is in the store: "
+            f"{numbers.counted(result.rows_kept, 'operation')}.",
+            icon=":material/check:",
+        )
+
+
+def add_trace(scope: Scope) -> None:
+    """A form: the trace, its meta file, its job."""
+    if scope.synthetic:
+        st.markdown(
+            "This store holds the synthetic demo, which never mixes with real data: store a trace "
+            "in a store of your own and start the dashboard on that, or analyse a file without "
+            "storing it:"
+        )
+        command_lines.show([COMMANDS[0], "faultline serve --store ./store", "", COMMANDS[1]])
+        return
+    with st.form("straggler_upload", border=False):
+        files, fields = st.columns(2), st.columns(2)
+        with files[0]:
+            trace = upload.chosen("Trace (Parquet or CSV)", key="straggler_file")
+        with files[1]:
+            meta = upload.chosen("Meta file (YAML), if there is one", key="straggler_meta")
+        job_id = fields[0].text_input("Job", placeholder="e.g. 4711", key="straggler_job")
+        cluster = fields[1].text_input("Cluster", placeholder="the job's", key="straggler_cluster")
+        sent = st.form_submit_button("Analyse and store", type="primary")
+    if sent and trace is None:
+        st.warning("Choose a trace first.", icon=":material/warning:")
+    elif sent and trace is not None:
+        with notice.explained():
+            options = actions.Options(
+                cluster=cluster.strip() or None, job_id=job_id.strip() or None
+            )
+            sent_files = actions.Upload(trace.name, trace, meta=meta)
+            st.session_state[ADDED] = upload.ingest(
+                "straggler-trace", sent_files, options, key="straggler"
+            )
+            st.rerun()
+
 
 scope = filter_bar.show()
-upload.ended()
+told_added()
 head = st.container()
 n_stored = ask(fleet.n_traces) if cached.snapshot() else 0
-chosen = choice.choose(ask(fleet.traces, scope.selection)) if n_stored else None
+chosen = chosen_trace(ask(fleet.traces, scope.selection)) if n_stored else None
 if chosen is None:
     nothing = fleet.nothing(n_stored, scope.filters)
     page_head.of_one(nothing.sentence, nothing.about, scope)
     page.blocks(nothing.blocks, scope)
     if not n_stored:
         st.header("Upload a trace", anchor=False)
-        upload.show(scope)
+        add_trace(scope)
     st.stop()
 found = ask(trace.measured, chosen)
 answer = trace.answer(found)
@@ -33,9 +233,9 @@ page.notes(answer.notes)
 page.headlines(answer.numbers, scope)
 left, right = st.columns([3, 2], gap="large")
 with left:
-    workers.heat_map(found, scope)
+    heat_map(found, scope)
 with right:
-    workers.gains(found, scope)
+    gains(found, scope)
 of_parts, of_steps, of_fixes, of_fleet, of_upload = st.tabs(
     ["Causes and parts", "Steps and workers", "Fix and timelines", "All traces", "Add a trace"],
     key="stragglers_tab",
@@ -55,7 +255,7 @@ if of_steps.open:
         page.beside([answer.chart("step_slowdown"), answer.chart("worker_curve")], [1, 1], scope)
 if of_fixes.open:
     with of_fixes:
-        fix.show(found, scope)
+        fix_and_timelines(found, scope)
 if of_fleet.open:
     with of_fleet:
         of_all = fleet.answer(ask, scope.selection)
@@ -70,4 +270,4 @@ if of_fleet.open:
         page.blocks([of_all.table("straggler_traces")], scope)
 if of_upload.open:
     with of_upload:
-        upload.show(scope)
+        add_trace(scope)

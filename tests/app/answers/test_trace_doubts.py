@@ -12,7 +12,7 @@ from analytics.training.stragglers.clocks import ClockOffset
 from analytics.training.stragglers.operations import optype_codes
 from analytics.training.stragglers.trace import TraceRows
 from analytics.training.stragglers.what_if import WhatIf
-from app.answers.training.doubts import doubts
+from app.answers.training.causes import doubts
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 

@@ -15,7 +15,7 @@ from app.answers.content import Excerpt, LogLine, Table
 from app.reports import kinds
 from app.reports.report import Report, Section
 from app.show import pdf
-from app.show.paper.pages import FOOT, HEIGHT
+from app.show.printed import FOOT, HEIGHT
 from app.words.cells import Column
 from app.words.periods import Period
 from data.filters import Selection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.server.failed_logins import MOST_ADDRESSES, FailedLogins
+from app.server.audit import MOST_ADDRESSES, FailedLogins
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.actions import Options, ingest_files, noted
 from app.ask import reader
-from app.views.fleet import stated_fields
+from app.views.fleet import upload_form
 from data.ingest.readers import known_by
 from data.state import State
 from data.store import Store
@@ -235,7 +235,7 @@ def test_a_kernel_log_is_read_with_the_boot_time_that_was_typed(
 
 
 def test_the_upload_asks_for_every_option_that_a_source_knows() -> None:
-    assert {*known_by()} == {*stated_fields._TEXTS, "mapping", "meta"} - {"cluster", "timezone"}
+    assert {*known_by()} == {*upload_form._TEXTS, "mapping", "meta"} - {"cluster", "timezone"}
 
 
 @pytest.mark.slow

@@ -13,10 +13,10 @@ from streamlit.proto.NumberInput_pb2 import NumberInput
 from streamlit.runtime.state.query_params import parse_url_param
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import number
-from app.widgets.number import LONGEST, Within
+from app.widgets import inputs
+from app.widgets.inputs import LONGEST, Within
 
-APP = Path(number.__file__).parents[1]
+APP = Path(inputs.__file__).parents[1]
 N_ADDRESSES = 2_000
 WHOLE, ANY = Within(1, 1_000), Within(0.01, 0.99)
 NONE = [
@@ -28,14 +28,14 @@ PIECES = [*"0123456789", "1e", "e", "999", "-", "+", ".", " ", "inf", "nan", "0x
           "\ud800", "٣", "true", "%", "&", "[", "9" * 300]  # fmt: skip
 
 
-def inputs() -> None:
+def two_inputs() -> None:
     """A page with two numbers in its address."""
     import streamlit as st
 
-    from app.widgets import number
+    from app.widgets import inputs
 
-    whole = number.show("Whole", number.Within(1, 1_000), key="whole", value=8)
-    open_ = number.show("Open", number.Within(0.5, 2.5), key="open", value=None)
+    whole = inputs.number("Whole", inputs.Within(1, 1_000), key="whole", value=8)
+    open_ = inputs.number("Open", inputs.Within(0.5, 2.5), key="open", value=None)
     st.session_state["seen"] = [whole, open_]
 
 
@@ -54,7 +54,7 @@ def test_what_is_one_is_taken() -> None:
 def test_of_2000_random_addresses_streamlit_reads_each_that_is_taken_within_the_bounds() -> None:
     chance, n_taken = random.Random(27), 0
     for _ in range(N_ADDRESSES):
-        within = chance.choice([WHOLE, ANY, number.GPUS])
+        within = chance.choice([WHOLE, ANY, inputs.GPUS])
         written = "".join(chance.choices(PIECES, k=chance.randint(1, 5)))
         if within.left_out(written) is not None or not written.strip():
             continue
@@ -80,7 +80,7 @@ def test_every_number_within_the_bounds_is_taken_as_streamlit_writes_it() -> Non
 def test_a_page_says_what_it_left_out_until_another_number_is_entered(
     written: str | list[str],
 ) -> None:
-    page = AppTest.from_function(inputs)
+    page = AppTest.from_function(two_inputs)
     page.query_params["whole"] = page.query_params["open"] = written
     page.run()
     for _ in range(2):  # what a browser tells of itself runs a page again
@@ -101,7 +101,7 @@ def test_a_page_says_what_it_left_out_until_another_number_is_entered(
 
 @pytest.mark.parametrize("written", ["64", ["1e999", "64"], " 64"])
 def test_a_number_within_the_bounds_opens_the_page_with_it(written: str | list[str]) -> None:
-    page = AppTest.from_function(inputs)
+    page = AppTest.from_function(two_inputs)
     page.query_params["whole"] = written
     page.run()
     assert page.session_state["seen"] == [64, None]
@@ -110,9 +110,9 @@ def test_a_number_within_the_bounds_opens_the_page_with_it(written: str | list[s
 
 def test_the_pages_own_number_may_lie_beyond_the_bounds() -> None:
     def beyond() -> None:
-        from app.widgets import number
+        from app.widgets import inputs
 
-        number.show("Minutes", number.Within(0.0, 10.0), key="minutes", value=12.5)
+        inputs.number("Minutes", inputs.Within(0.0, 10.0), key="minutes", value=12.5)
 
     page = AppTest.from_function(beyond).run()
     assert (page.number_input[0].value, [*page.exception]) == (12.5, [])
@@ -124,4 +124,4 @@ def test_no_other_number_is_read_from_an_address() -> None:
         text = path.read_text("utf-8")
         if "query-params" in text and re.search("number_input|slider", text):
             bound.append(path.name)
-    assert bound == ["number.py"]
+    assert bound == ["inputs.py"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.answers.content import Missing
+from app.answers.content import Chart, Missing
 from app.answers.explore import queries
+from app.figures.explore import result_chart
 from app.reports import query_files
-from app.show import export, page
-from app.views.explore.sql_page import drawn
+from app.show import chart, export, page
+from app.views.explore.sql_page import editor
 from app.words import escaping, moments, numbers
 
 if TYPE_CHECKING:
@@ -74,7 +77,7 @@ def _answered(answer: Rows, scope: Scope) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="sql_answered"):
         st.markdown(_counts(result))
         _downloads(answer, of_query)
-    tabs = {"Rows": lambda: _grid(answer.frame), "Chart": lambda: drawn.show(answer, of_query)}
+    tabs = {"Rows": lambda: _grid(answer.frame), "Chart": lambda: _chart(answer, of_query)}
     page.tabs(tabs, key="sql_tab")
 
 
@@ -97,14 +100,12 @@ def _downloads(answer: Rows, scope: Scope) -> None:
     """The files, each written once it is asked for."""
     with st.popover("Download", type="tertiary", icon=":material/download:"):
         for kind, title in TITLES.items():
-            name = f"{scope.file_stem('query')}.{kind}"
-            st.download_button(
+            export.button(
                 title,
-                export.told(name, partial(query_files.WRITERS[kind], answer.result, answer.asked)),
-                file_name=name,
+                f"{scope.file_stem('query')}.{kind}",
+                partial(query_files.WRITERS[kind], answer.result, answer.asked),
                 mime=query_files.MIME[kind],
                 key=f"sql_file_{kind}",
-                on_click="ignore",
                 type="tertiary",
             )
         st.caption(
@@ -129,3 +130,70 @@ def _grid(frame: pd.DataFrame) -> None:
     )
     if len(frame) > shown:
         st.caption(f"The first {shown:,} rows are shown; the files hold all {len(frame):,}.")
+
+
+LINKED = "sql_chart"
+"""In the address: what the reader picked for the chart."""
+NOTHING_TO_DRAW = Missing(
+    "sql_chart",
+    "Nothing to draw.",
+    "A chart needs rows with at least one column of numbers and another one beside it.",
+)
+
+
+def _chart(answer: Rows, scope: Scope) -> None:
+    """Kind, axes and colour to pick, and the picture."""
+    frame, suggested = answer.frame, answer.chart
+    first = _linked(frame) or suggested
+    if first is None:
+        page.missing(NOTHING_TO_DRAW)
+        return
+    names, measured = [*frame.columns], result_chart.numeric(frame)
+    pick = st.columns(4)
+    # Keyed by the columns: another query's columns begin with what suits them.
+    key = sha256("\n".join(names).encode()).hexdigest()[:12]
+    axes = result_chart.Chart(
+        kind=pick[0].selectbox(
+            "Kind", result_chart.KINDS, result_chart.KINDS.index(first.kind), key=f"kind_{key}"
+        ),
+        x=pick[1].selectbox("Across", names, names.index(first.x), key=f"x_{key}"),
+        y=pick[2].selectbox("Up", measured, measured.index(first.y), key=f"y_{key}"),
+        colour=pick[3].selectbox(
+            "Colour",
+            names,
+            None if first.colour is None else names.index(first.colour),
+            placeholder="one colour",
+            key=f"colour_{key}",
+        ),
+    )
+    says = f"{axes.y} across {axes.x}, in {numbers.counted(len(frame), 'row')}."
+    picked = json.dumps([axes.kind, axes.x, axes.y, axes.colour])
+    if axes == suggested or len(picked) > editor.LONGEST_LINK:
+        st.query_params.pop(LINKED, None)
+    else:
+        st.query_params[LINKED] = picked
+    chart.show(
+        Chart(
+            "explore.result_chart",
+            "Chart of the rows",
+            says,
+            (frame, axes),
+            "sql_chart",
+            rows=frame,
+        ),
+        scope,
+        opens=partial(page.opened, scope=scope),
+    )
+
+
+def _linked(frame: pd.DataFrame) -> result_chart.Chart | None:
+    """The chart of a link; None where these rows cannot be drawn so."""
+    try:
+        kind, x, y, colour = json.loads(st.query_params.get(LINKED, "null"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    names = [*frame.columns]
+    fits = kind in result_chart.KINDS and x in names and y in result_chart.numeric(frame)
+    if not fits or colour not in (None, *names):
+        return None
+    return result_chart.Chart(kind=kind, x=x, y=y, colour=colour)

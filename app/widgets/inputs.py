@@ -1,8 +1,4 @@
-"""Numbers that the address may name: looked at before their widget reads them.
-
-Streamlit itself drops a number out of range, but stumbles over one that has no end (`1e999`), and
-sets no bound where the widget has none.
-"""
+"""Inputs that the address may name: numbers within bounds, and one of a few."""
 
 from __future__ import annotations
 
@@ -11,12 +7,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import streamlit as st
+from streamlit.runtime.state import get_session_state
 
-from app.widgets import address
 from app.words import escaping, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from streamlit.delta_generator import DeltaGenerator
+
+
+def says(key: str) -> str | None:
+    """The text of a name, the last where it stands there twice; None where it is not there."""
+    with get_session_state().query_params() as named:
+        return named.get(key)
+
+
+def take_out(key: str) -> None:
+    """Takes a name out, in the browser too: its widget begins as on an address without it."""
+    with get_session_state().query_params() as named:
+        named.remove_param(key)
+        named.set_initial_query_params_from_current()
+
 
 N = TypeVar("N", int, float)
 
@@ -67,7 +79,7 @@ GPUS: Within[int] = Within(1, MOST_GPUS)
 
 
 @overload
-def show(
+def number(
     label: str,
     within: Within[N],
     *,
@@ -77,7 +89,7 @@ def show(
     **look: Any,
 ) -> N: ...
 @overload
-def show(
+def number(
     label: str,
     within: Within[N],
     *,
@@ -86,7 +98,7 @@ def show(
     at: DeltaGenerator | None = None,
     **look: Any,
 ) -> N | None: ...
-def show(
+def number(
     label: str,
     within: Within[N],
     *,
@@ -135,10 +147,63 @@ def show(
 
 def _taken_from_address(key: str, within: Within[Any]) -> str | None:
     """Takes a number that is none out of the address; the line that says so."""
-    written = address.says(key)
+    written = says(key)
     why = None if written is None else within.left_out(written)
     if written is None or why is None:
         return None
-    address.take_out(key)
+    take_out(key)
     shown = plain.shortened("".join(c if c.isprintable() else "\ufffd" for c in written), LONGEST)
     return escaping.escaped(f"{key}={shown} in the address {why}: left out.")
+
+
+V = TypeVar("V")
+
+
+def choice(label: str, options: Sequence[V], *, default: V, key: str, **look: Any) -> V:
+    """Draws the choice; `key` is its name in the address, too.
+
+    An address that names it without a value (`?period=`) has Streamlit choose nothing, although
+    something must be: there the default stands.
+    """
+    if says(key) == "":
+        take_out(key)
+    chosen: V = st.segmented_control(
+        label, options, default=default, required=True, key=key, bind="query-params", **look
+    )
+    return chosen
+
+
+def named(key: str) -> str | None:
+    """What the box of that key will hold, before it is drawn; None where it will be empty."""
+    name = st.session_state[key] if key in st.session_state else st.query_params.get(key)
+    return name.strip() if name and name.strip() else None
+
+
+def searched(label: str, *, key: str, placeholder: str, width: int = 420) -> str:
+    """A box for a name, without its blanks at both ends; `key` is what the address calls it."""
+    name = st.text_input(
+        label,
+        key=key,
+        bind="query-params",
+        placeholder=placeholder,
+        icon=":material/search:",
+        label_visibility="collapsed",
+        width=width,
+    )
+    return (name or "").strip()
+
+
+def job_size(
+    title: str = "MTTF of a job of (GPUs)", *, key: str = "job_gpus", told: str | None = None
+) -> int | None:
+    """Draws the input; None where the largest usual size shall do."""
+    return number(
+        title,
+        GPUS,
+        key=key,
+        value=None,
+        step=8,
+        placeholder="largest usual size",
+        width=230,
+        help=told,
+    )
