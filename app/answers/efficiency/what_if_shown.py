@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from analytics.efficiency.buckets import uncounted_sentences
 from analytics.efficiency.habits import habit_sentences
-from analytics.efficiency.ledger_notes import uncounted_sentences
 from app.answers.columns import columns
 from app.answers.content import Chart, Missing, Number, Sheet, Table, composed
 from app.answers.described import quantities
