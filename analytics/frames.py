@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from analytics.arrays import Floats
+
     Columns: TypeAlias = Mapping[str, NDArray[Any]]
     """Arrays of one length by name: a table that needs no pandas."""
 
@@ -60,9 +62,9 @@ class FailureCounts:
     by_size: Columns
     """Columns cluster, n_gpus, day, failures, running_days, unexplained of attempts of all
     sizes."""
-    starts_hours: NDArray[np.float64]
+    starts_hours: Floats
     """Time of each failure, hours from any origin."""
-    repair_minutes: NDArray[np.float64]
+    repair_minutes: Floats
     """Minutes down of each failure whose repair is known."""
     exposure_known: bool
     """False where failures are known but of no cluster the nodes that could have failed."""
@@ -101,9 +103,7 @@ class FailureCounts:
     None where nodes are not told apart."""
 
 
-def sums_by_group(
-    group: NDArray[np.intp], values: NDArray[np.float64], n_groups: int
-) -> list[float]:
+def sums_by_group(group: NDArray[np.intp], values: Floats, n_groups: int) -> list[float]:
     """Sum of the values of each group in their order, compensated after Kahan.
 
     Parameters

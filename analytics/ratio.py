@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
@@ -12,10 +12,7 @@ from scipy import special
 from analytics.estimate import Estimate, unknown
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Ints: TypeAlias = NDArray[np.int64]
+    from analytics.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

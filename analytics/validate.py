@@ -10,7 +10,9 @@ import numpy as np
 from analytics.errors import OutOfRangeError, ShapeError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from analytics.arrays import Floats
 
 
 def conf_level(value: float) -> float:
@@ -35,17 +37,17 @@ def nonnegative(name: str, value: float, remedy: str) -> float:
     return value
 
 
-def finite_array(name: str, values: ArrayLike) -> NDArray[np.float64]:
+def finite_array(name: str, values: ArrayLike) -> Floats:
     """A one-dimensional array of finite numbers."""
     return _array(name, values, rule="finite throughout", least=-np.inf)
 
 
-def nonnegative_array(name: str, values: ArrayLike) -> NDArray[np.float64]:
+def nonnegative_array(name: str, values: ArrayLike) -> Floats:
     """A one-dimensional array of finite numbers >= 0."""
     return _array(name, values, rule="finite and >= 0 throughout", least=0.0)
 
 
-def count_array(name: str, values: ArrayLike) -> NDArray[np.float64]:
+def count_array(name: str, values: ArrayLike) -> Floats:
     """A one-dimensional array of whole numbers >= 0."""
     array = nonnegative_array(name, values)
     broken = array[array != np.floor(array)]
@@ -54,7 +56,7 @@ def count_array(name: str, values: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def same_length(**arrays: NDArray[np.float64]) -> None:
+def same_length(**arrays: Floats) -> None:
     """Arrays that belong together have one length."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -70,7 +72,7 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _array(name: str, values: ArrayLike, *, rule: str, least: float) -> NDArray[np.float64]:
+def _array(name: str, values: ArrayLike, *, rule: str, least: float) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from analytics.nodes.machines.settings import Settings
+from analytics.nodes.machines.detection import Settings
 from data.disk_full import disk_full
 from data.errors import DataError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from analytics.errors import AnalysisError
 from data.site import load_site
 from data.state import ACKNOWLEDGED, RESOLVED, State
-from data.tables.incidents import INCIDENT_MEMBERS, INCIDENTS
+from data.tables.failures import INCIDENT_MEMBERS, INCIDENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

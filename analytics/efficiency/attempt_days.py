@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.arrays import Floats, Ints
     from analytics.efficiency.attempt_time import AttemptTime
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 DAY_S = 86_400
 RULE_S = 1_800
@@ -229,7 +227,7 @@ def _sums(keys: Mapping[str, Ints], counts: Mapping[str, NDArray[Any]]) -> pd.Da
         sizes[name] = (least, int(values.max(initial=0)) - least + 1)
         joint = joint * sizes[name][1] + (values - least)
     code, distinct = pd.factorize(joint)
-    columns: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
+    columns: dict[str, Ints | Floats] = {}
     for name in reversed(list(keys)):
         least, size = sizes[name]
         distinct, rest = np.divmod(np.asarray(distinct), size)

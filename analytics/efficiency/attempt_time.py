@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.habit_cases import cases
+from analytics.efficiency.habits import cases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from analytics.efficiency.habit_cases import Cases, Times
-    from analytics.efficiency.habits import Habits
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from analytics.arrays import Bools, Floats, Ints
+    from analytics.efficiency.habits import Cases, Habits, Times
 
 PARTS = ("productive", "straggler", "checkpoint", "startup", "lost")
 """Parts of the running time of an attempt."""
@@ -72,7 +67,7 @@ class AttemptTime:
 
 def attempt_time(
     ran_s: Ints,
-    interrupted: NDArray[np.bool_],
+    interrupted: Bools,
     habits: Habits,
     measured: Mapping[str, Floats] | None = None,
     wasted_ratio: Floats | None = None,
@@ -213,7 +208,7 @@ def _unsaved(parts: Parts, mean: Times, cycle_spread: float | None) -> tuple[Flo
 def _measured(
     every: list[dict[str, Floats]],
     ran_s: Ints,
-    interrupted: NDArray[np.bool_],
+    interrupted: Bools,
     *,
     shown: Mapping[str, Floats],
     variance: Floats,

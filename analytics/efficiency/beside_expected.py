@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,10 @@ from analytics.reliability.failure_rate import poisson_rate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Floats
     from analytics.efficiency.ettr import EttrReport
     from analytics.efficiency.group_ettr import RunTotals
     from analytics.efficiency.habits import Habit, Habits
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 CURVE_POINTS = 60
 """Sizes at which the expected ETTR of runs is computed."""

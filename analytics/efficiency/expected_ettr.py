@@ -27,7 +27,7 @@ from analytics.frames import GPUS_PER_NODE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
+    from analytics.arrays import Floats
 
 MINUTES_PER_DAY = 1440.0
 SMALLEST, LARGEST = 1e-9, 1e9
@@ -318,7 +318,7 @@ def expected_ettr(
     )
 
 
-def _known(interval: NDArray[np.float64]) -> float | None:
+def _known(interval: Floats) -> float | None:
     """An interval; None where none is best."""
     return None if math.isnan(interval) else float(interval)
 

@@ -9,10 +9,7 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from analytics.arrays import Floats, Ints
 
 DAY_S = 86_400
 CHUNK_DAYS = 366

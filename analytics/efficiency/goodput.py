@@ -10,15 +10,17 @@ import pandas as pd
 from scipy import special
 
 from analytics import validate
-from analytics.efficiency.buckets import BUCKETS, STACK, BucketKind
-from analytics.efficiency.fleet_time import OUT_OF_SERVICE
-from analytics.efficiency.habit_model import positive_bounds
-from analytics.efficiency.habits import habit_sentences
-from analytics.efficiency.ledger_notes import (
+from analytics.efficiency.buckets import (
+    BUCKETS,
+    STACK,
+    BucketKind,
     excess_sentences,
     no_state_sentences,
     uncounted_sentences,
 )
+from analytics.efficiency.fleet_time import OUT_OF_SERVICE
+from analytics.efficiency.habit_model import positive_bounds
+from analytics.efficiency.habits import habit_sentences
 from analytics.efficiency.unrecorded import (
     HOUR_S,
     Unrecorded,
@@ -135,7 +137,7 @@ class GoodputLedger:
     @property
     def bounded(self) -> bool:
         """Whether attempts without a record may change any bucket."""
-        return any(each.bounded for each in self.buckets)
+        return any(bucket.bounded for bucket in self.buckets)
 
     @property
     def total_gpu_hours(self) -> float | None:
@@ -145,7 +147,7 @@ class GoodputLedger:
     @property
     def covers_fleet(self) -> bool:
         """Whether time that no job held is in it: no filter leaves jobs alone."""
-        return any(not each.kind.of_jobs for each in self.buckets)
+        return any(not bucket.kind.of_jobs for bucket in self.buckets)
 
     @property
     def productive_ratio(self) -> Estimate:
@@ -172,24 +174,26 @@ class GoodputLedger:
         """GPU-hours of nodes drained or down; None where no record says when nodes were."""
         if not self.states_known:
             return None
-        return sum(each.gpu_hours.value or 0.0 for each in self._of(OUT_OF_SERVICE))
+        return sum(bucket.gpu_hours.value or 0.0 for bucket in self._of(OUT_OF_SERVICE))
 
     @property
     def out_of_service_ratio(self) -> float | None:
         """The same as a share of the total."""
         if not self.states_known:
             return None
-        seconds = sum(each.gpu_seconds for each in self._of(OUT_OF_SERVICE))
+        seconds = sum(bucket.gpu_seconds for bucket in self._of(OUT_OF_SERVICE))
         return seconds / (self.total_gpu_seconds or 1)
 
     @property
     def out_of_service_bounds(self) -> Estimate | None:
         """GPU-hours of nodes drained or down where attempts without a record may have held some."""
-        parts = [each for each in self._of(OUT_OF_SERVICE) if each.gpu_hours.value is not None]
-        if not self.states_known or not any(each.bounded for each in parts):
+        parts = [
+            bucket for bucket in self._of(OUT_OF_SERVICE) if bucket.gpu_hours.value is not None
+        ]
+        if not self.states_known or not any(bucket.bounded for bucket in parts):
             return None
         value, lower, upper = (
-            sum(getattr(each.gpu_hours, side) for each in parts)
+            sum(getattr(bucket.gpu_hours, side) for bucket in parts)
             for side in ("value", "lower", "upper")
         )
         return Estimate(value, lower, upper, None, 0)
@@ -197,7 +201,7 @@ class GoodputLedger:
     @property
     def losses_cost(self) -> float | None:
         """Price of lost work and of nodes out of service; None where one of them has none."""
-        costs = [each.cost for each in (*self._of(LOST), *self._of(OUT_OF_SERVICE))]
+        costs = [bucket.cost for bucket in (*self._of(LOST), *self._of(OUT_OF_SERVICE))]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
@@ -208,10 +212,10 @@ class GoodputLedger:
         Time out of service first, then what was free, then, below the sum of what jobs held, what
         these spent and lost. Buckets that are empty whatever the bound are left out.
         """
-        there = {each.bucket: each for each in self.buckets if each.gpu_hours.upper}
+        there = {bucket.bucket: bucket for bucket in self.buckets if bucket.gpu_hours.upper}
         steps = [Step(CAPACITY if self.covers_fleet else HELD, None, 0.0, 1.0)]
         total = left = self.total_gpu_seconds or 1  # whole seconds: what is left is exact
-        above_jobs = any(not each.kind.of_jobs for each in there.values())
+        above_jobs = any(not bucket.kind.of_jobs for bucket in there.values())
         for bucket in (there[name] for name in reversed(STACK[1:]) if name in there):
             if bucket.kind.of_jobs and above_jobs:
                 steps.append(Step(HELD, None, 0.0, left / total))
@@ -236,28 +240,31 @@ class GoodputLedger:
 
     def bucket(self, name: str) -> Bucket | None:
         """One bucket; None where the selection leaves it out."""
-        return next((each for each in self.buckets if each.bucket == name), None)
+        return next((bucket for bucket in self.buckets if bucket.bucket == name), None)
 
     def _of(self, names: Collection[str]) -> list[Bucket]:
         """The buckets of these names that the selection has."""
-        return [each for each in self.buckets if each.bucket in names]
+        return [bucket for bucket in self.buckets if bucket.bucket in names]
 
     def table(self) -> pd.DataFrame:
         """One row a bucket: GPU-hours and percent with bounds, the cost where a price is known."""
         percent = {"percent": "value", "percent_lower": "lower", "percent_upper": "upper"}
         rows = [
             {
-                "title": each.kind.title,
-                "gpu_hours": each.gpu_hours.value,
-                "gpu_hours_lower": each.gpu_hours.lower,
-                "gpu_hours_upper": each.gpu_hours.upper,
-                **{name: getattr(each.ratio.scaled(100.0), side) for name, side in percent.items()},
-                "estimated": each.kind.estimated,
-                "cost": each.cost,
-                "goodput_term": each.kind.goodput_term or OUTSIDE,
-                "bucket": each.bucket,
+                "title": bucket.kind.title,
+                "gpu_hours": bucket.gpu_hours.value,
+                "gpu_hours_lower": bucket.gpu_hours.lower,
+                "gpu_hours_upper": bucket.gpu_hours.upper,
+                **{
+                    name: getattr(bucket.ratio.scaled(100.0), side)
+                    for name, side in percent.items()
+                },
+                "estimated": bucket.kind.estimated,
+                "cost": bucket.cost,
+                "goodput_term": bucket.kind.goodput_term or OUTSIDE,
+                "bucket": bucket.bucket,
             }
-            for each in self.buckets
+            for bucket in self.buckets
         ]
         if self.currency is None:
             return pd.DataFrame(rows).drop(columns="cost")
@@ -345,16 +352,16 @@ def goodput_ledger(
         for name in names
     ]
     if unstated:
-        buckets = [_bounded(each, open_s, total) for each in buckets]
+        buckets = [_bounded(bucket, open_s, total) for bucket in buckets]
     losses = _losses(rows, total, conf_level)
     goodput = kept.scaled(HOUR_S / in_jobs) if in_jobs else unknown(conf_level, 0)
     found = None if missing is None else unrecorded(missing, fleet=fleet)
     if found is not None:
-        buckets = [_with_missing(each, found, total, fleet=fleet) for each in buckets]
-        losses = tuple(_loss_with_missing(each, found) for each in losses)
+        buckets = [_with_missing(bucket, found, total, fleet=fleet) for bucket in buckets]
+        losses = tuple(_loss_with_missing(loss, found) for loss in losses)
         goodput = _goodput_with_missing(goodput, kept, in_jobs, found.held)
     if blind:
-        buckets = [_unseen(each) for each in buckets]
+        buckets = [_unseen(bucket) for bucket in buckets]
     return GoodputLedger(
         total_gpu_seconds=total,
         buckets=tuple(buckets),

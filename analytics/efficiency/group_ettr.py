@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,7 @@ from analytics.ratio import RatioOfSums, ratio_of_sums, t_quantile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Ints: TypeAlias = NDArray[np.int64]
+    from analytics.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ class _Sums:
     """Variance of the ETTR of these runs."""
     missing: Floats
     """Time for which attempts without a record may have waited and run, over that of the others."""
-    assumed: NDArray[np.bool_]
+    assumed: Bools
     """Whether least and most are an assumption, or attempts have no record."""
     totals: Floats
     """Sums of `_TOTALS`, shape (columns, groups)."""

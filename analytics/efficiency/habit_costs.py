@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics.efficiency.attempt_time import parts_under
-from analytics.efficiency.habit_cases import FIELDS, Times
 from analytics.efficiency.habit_model import LEAST_S, WEIGHTS
+from analytics.efficiency.habits import FIELDS, Times
 from analytics.failures.columns import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.efficiency.habit_model import HabitModel
     from analytics.efficiency.habits import Habits
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
     OfModel = Callable[[str, HabitModel, Floats, Ints], Floats]
 
 COLUMNS: Final = (

@@ -14,9 +14,7 @@ from analytics.estimate import CONF_LEVEL, Estimate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from analytics.arrays import Floats
 
 SPREADS: Final = np.geomspace(0.01, 2.0, 60)
 """Standard deviations between runs, of logarithms, over which the posterior is summed."""
@@ -130,7 +128,7 @@ class HabitModel:
         shared = self.shared_var(n_gpus)
         return np.asarray(shared / (shared + self.own_var), dtype=float)
 
-    def total(self, n_gpus: Floats, weights: Floats, conf_level: float = CONF_LEVEL) -> Estimate:
+    def total(self, n_gpus: Floats, weights: Floats) -> Estimate:
         """Sum of weight x habit over unobserved runs, with its interval.
 
         The variance of the runs adds; the standard deviation of the parameters does, too, as all
@@ -152,8 +150,8 @@ class HabitModel:
         shared = float((each * np.sqrt(np.expm1(self.shared_var(n_gpus)))).sum())
         own = float((each**2).sum() * np.expm1(self.own_var))
         mean = float(each.sum())
-        return Estimate(mean, *positive_bounds(mean, shared**2 + own, conf_level), conf_level,
-                        self.n_runs)  # fmt: skip
+        bounds = positive_bounds(mean, shared**2 + own)
+        return Estimate(mean, *bounds, CONF_LEVEL, self.n_runs)
 
     def _at(self, n_gpus: Floats) -> Floats:
         """Doublings from the centre of the runs observed."""

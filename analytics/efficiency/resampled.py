@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from analytics.efficiency.habit_cases import FIELDS, Times
 from analytics.efficiency.habit_costs import MINUTES, Ran, replayed
+from analytics.efficiency.habits import FIELDS, Times
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from analytics.arrays import Bools, Floats
 
 OWN_WEIGHT: Final = 3.0
 """Failures of the nodes left out whose cost weighs as much as what is usual in the fleet."""
@@ -40,9 +40,9 @@ class Asked:
     """With the columns of `replay.COLUMNS` and an index from 0."""
     share: Floats
     """Of each attempt: by how much the excess of its node counts; 0 of what stays."""
-    blamed: NDArray[np.bool_]
+    blamed: Bools
     """Interruptions that come of the failure of a node that is named."""
-    left_out: NDArray[np.bool_]
+    left_out: Bools
     """Of these, by a node that is left out, whatever its share."""
     exposure_ratio: Mapping[str, float]
     """Of the clusters of the nodes left out: exposure of these, by their shares, over that of the
@@ -182,7 +182,7 @@ def joined(parts: Sequence[Outcomes]) -> Outcomes:
     names = ("every", "by_nodes", "written", "more_written", "curve")
     return Outcomes(
         parts[0].columns,
-        *(np.concatenate([getattr(each, name) for each in parts]) for name in names),
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in names),
     )
 
 
@@ -236,13 +236,13 @@ def _curve(ran: Ran, times: tuple[Times, ...]) -> tuple[Floats, Floats]:
     """
     which = ran.several
     own = tuple(
-        Times(*(np.asarray(getattr(each, name))[which] for name in FIELDS)) for each in times
+        Times(*(np.asarray(getattr(habit, name))[which] for name in FIELDS)) for habit in times
     )
     some = ran.some(which)
     played = [replayed(some, own[:1], minutes) for minutes in MINUTES]
     played.append(replayed(some, own))
-    cost = np.column_stack([each.lost + each.restart for each in played])
-    return cost, np.array([each.written.sum() for each in played])
+    cost = np.column_stack([replay.lost + replay.restart for replay in played])
+    return cost, np.array([replay.written.sum() for replay in played])
 
 
 def causes_of(attempts: pd.DataFrame) -> NDArray[np.object_]:

@@ -19,9 +19,7 @@ from analytics.failures.columns import require
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from analytics.arrays import Floats
 
 _COLUMNS = (
     *("cluster", "attempt_key", "n_gpus", "start_s", "ran_s", "waited_s", "several"),

@@ -13,10 +13,8 @@ from analytics.efficiency.run_rule import RunRule
 from analytics.failures.columns import NEVER, codes, microseconds, require
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from analytics.arrays import Bools, Ints
 
-    Ints: TypeAlias = NDArray[np.int64]
-    Bools: TypeAlias = NDArray[np.bool_]
     Links: TypeAlias = tuple[Ints, Ints]
 
 JOINED_BY: Final = ("single", "lineage", "requeue", "array", "name")

@@ -16,8 +16,7 @@ from analytics.estimate import CONF_LEVEL, Estimate, unknown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Floats
     from analytics.efficiency.expected_ettr import EttrSettings
 
 BLOCK = 1 << 18
@@ -116,7 +115,7 @@ def _estimate(value: float, error: float | None, n: int, conf_level: float) -> E
     return Estimate(value, max(value - reach, 0.0), min(value + reach, 1.0), conf_level, n)
 
 
-def _exact(settings: EttrSettings) -> NDArray[np.float64]:
+def _exact(settings: EttrSettings) -> Floats:
     """The exact form of the run that is simulated: how many draws it takes."""
     given = (settings.failures_per_min, settings.restart_min, settings.checkpoint_min)
     costs = {"write_min": settings.write_min, "queue_min": settings.queue_min}
@@ -173,7 +172,7 @@ def _runs(
 
 def _walls(
     settings: EttrSettings, shape: tuple[int, int], generator: np.random.Generator
-) -> NDArray[np.float64]:
+) -> Floats:
     """Wall-clock of runs, minutes: of each so many times to failure are drawn until it ends."""
     mean_life, queue = 1.0 / settings.failures_per_min, settings.queue_min
     steps, tau, last = _parts(settings)

@@ -14,9 +14,7 @@ from analytics.failures.columns import NEVER, SECOND, microseconds, require
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from analytics.arrays import Floats
 
 STEP_COLUMNS = (
     *("cluster", "attempt_key", "step", "rank", "logged_at"),

@@ -13,12 +13,8 @@ from analytics.efficiency.fleet_time import DAY_S, Intervals
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.estimate import Estimate
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 HOUR_S: Final = 3_600
 FLEET: Final = -1
@@ -59,11 +55,11 @@ class Lives:
     group: Ints
     """Code of partition, account and size."""
 
-    def where(self, chosen: NDArray[np.bool_]) -> Lives:
+    def where(self, chosen: Bools) -> Lives:
         """Some of them."""
         return Lives(**{each.name: getattr(self, each.name)[chosen] for each in fields(self)})
 
-    def intervals(self, chosen: NDArray[np.bool_]) -> Intervals:
+    def intervals(self, chosen: Bools) -> Intervals:
         """GPUs that some of them may have held or wanted."""
         return Intervals(self.from_s[chosen], self.until_s[chosen], self.gpus[chosen])
 
@@ -205,7 +201,7 @@ def _running(clock: _Clock, lives: Lives, room: Floats) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _longest(clock: _Clock, lives: Lives, fits: NDArray[np.bool_]) -> Floats:
+def _longest(clock: _Clock, lives: Lives, fits: Bools) -> Floats:
     """Seconds of the longest stretches with room, as many as each has attempts, within its life."""
     change = np.diff(np.concatenate([[False], fits, [False]]).astype(np.int8))
     begins, ends = clock.at[change == 1], clock.at[change == -1]

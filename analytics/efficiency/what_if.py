@@ -17,13 +17,10 @@ from analytics.estimate import CONF_LEVEL, Estimate, unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from analytics.efficiency.habit_cases import Times
-    from analytics.efficiency.habits import Habits
+    from analytics.arrays import Floats
+    from analytics.efficiency.habits import Habits, Times
     from analytics.efficiency.resampled import Sums
 
-    Floats = NDArray[np.float64]
     Node = tuple[str, str]
 
 DRAWS: Final = 1024
@@ -182,15 +179,12 @@ def what_if(
         chance = [held.drawn(DRAWS, rng)]
     chance += [summed(asked, times).drawn(DRAWS, rng) for times in corners]
     if change.hindsight:
-        chance.append(summed(_in_full(asked), central).drawn(DRAWS, rng))
+        # the same with the excess of the nodes left out counted in full
+        share = asked.left_out.astype(np.float64)
+        in_full = replace(asked, share=share, exposure_ratio=asked.full_ratio)
+        chance.append(summed(in_full, central).drawn(DRAWS, rng))
     spread = _Spread(held.point(), tuple(chance), bool(corners), conf_level)
     return _report(asked, spread, _with_cost(attempts, left_out, central), central, best)
-
-
-def _in_full(asked: Asked) -> Asked:
-    """The same with the excess of the nodes left out counted in full."""
-    share = asked.left_out.astype(np.float64)
-    return replace(asked, share=share, exposure_ratio=asked.full_ratio)
 
 
 def _best(sums: Sums) -> float | None:
@@ -206,8 +200,8 @@ def _left_out(
 ) -> tuple[LeftOut, ...]:
     """The nodes with their exposure and failures, and by how much their excess counts."""
     days = {
-        (cluster, node): float(each)
-        for cluster, node, each in zip(
+        (cluster, node): float(number)
+        for cluster, node, number in zip(
             exposure["cluster"], exposure["node"], exposure["exposure_node_days"], strict=True
         )
     }
@@ -248,19 +242,19 @@ def _counted(failures: Floats, exposure: Floats, held: float) -> float:
 
 def _asked(attempts: pd.DataFrame, exposure: pd.DataFrame, left_out: Sequence[LeftOut]) -> Asked:
     """What is played again, as they saved."""
-    share_of = {(each.cluster, each.node): each.counted for each in left_out}
-    clusters = {each.cluster for each in left_out} or set(attempts["cluster"])
+    share_of = {(left.cluster, left.node): left.counted for left in left_out}
+    clusters = {left.cluster for left in left_out} or set(attempts["cluster"])
     places = list(zip(attempts["cluster"], attempts["node"], strict=True))
     share = np.array([share_of.get(place, 0.0) for place in places], dtype=float)
     blamed = attempts["node"].notna() & attempts["cluster"].isin(clusters)
     days = exposure.groupby("cluster")["exposure_node_days"].sum()
     ratio, full = {}, {}
-    for cluster in dict.fromkeys(each.cluster for each in left_out):
-        of = [each for each in left_out if each.cluster == cluster]
-        whole = sum(each.node_days for each in of)
+    for cluster in dict.fromkeys(left.cluster for left in left_out):
+        of = [left for left in left_out if left.cluster == cluster]
+        whole = sum(left.node_days for left in of)
         others = float(days.get(cluster, 0.0)) - whole
         full[cluster] = whole / others if others > 0 else 0.0
-        held = sum(each.node_days * each.counted for each in of)
+        held = sum(left.node_days * left.counted for left in of)
         ratio[cluster] = held / others if others > 0 else 0.0
     out = np.array([place in share_of for place in places], dtype=bool)
     return Asked(attempts, share, blamed.to_numpy(dtype=bool), out, ratio, full)
@@ -274,7 +268,7 @@ def _with_cost(
     cost = pd.Series(then.lost + then.restart)
     by_node = cost.groupby([attempts["cluster"], attempts["node"]]).sum().to_dict()
     return tuple(
-        replace(each, cost=float(by_node.get((each.cluster, each.node), 0.0))) for each in left_out
+        replace(left, cost=float(by_node.get((left.cluster, left.node), 0.0))) for left in left_out
     )
 
 
@@ -293,7 +287,7 @@ class _Spread:
         """A quantity with its interval: over the assumed range, if there is one."""
         value = float(quantity(self.point)[0])
         tails = [(1 - self.conf_level) / 2, (1 + self.conf_level) / 2]
-        bounds = np.array([np.quantile(quantity(each), tails) for each in self.chance])
+        bounds = np.array([np.quantile(quantity(outcomes), tails) for outcomes in self.chance])
         lower, upper = float(bounds[:, 0].min()), float(bounds[:, 1].max())
         level = None if self.assumed else self.conf_level
         return Estimate(value, min(lower, value), max(upper, value), level, n)
@@ -314,8 +308,9 @@ def _report(
     n_named = int((failed & attempts["node"].notna()).sum())
     nothing = unknown(level, 0)
     known = n > 0 and _comparable(asked, left_out)
-    by_interval = spread.of(lambda each: each.by_interval, n_runs) if n_runs else nothing
-    by_interval = _unchanged(level, n_runs) if n and asked.interval_min is None else by_interval
+    by_interval = spread.of(lambda outcomes: outcomes.by_interval, n_runs) if n_runs else nothing
+    if n and asked.interval_min is None:  # nothing regained where nothing is changed
+        by_interval = Estimate(0.0, 0.0, 0.0, level, n_runs)
     # Where what the nodes regain is unknown, only the interval changes what is known.
     without = by_interval if asked.interval_min is not None else nothing
     return WhatIf(
@@ -325,21 +320,21 @@ def _report(
         interval_min=asked.interval_min,
         nodes=left_out,
         as_was=spread.of(
-            lambda each: each.cost("lost") + each.cost("restart") + each.written, n
+            lambda outcomes: outcomes.cost("lost") + outcomes.cost("restart") + outcomes.written, n
         ) if n else nothing,
-        by_nodes=spread.of(lambda each: each.without, sum(e.failures for e in left_out))
+        by_nodes=spread.of(lambda outcomes: outcomes.without, sum(e.failures for e in left_out))
         if known else nothing,
-        gross=sum(each.cost for each in left_out),
+        gross=sum(outcomes.cost for outcomes in left_out),
         by_interval=by_interval,
-        by_interval_left=spread.of(lambda each: each.regained - each.without, n_runs)
+        by_interval_left=spread.of(lambda outcomes: outcomes.regained - outcomes.without, n_runs)
         if known else without,
-        regained=spread.of(lambda each: each.regained, n) if known else without,
-        waited=spread.of(lambda each: each.avoided("waited"), n) if known else nothing,
+        regained=spread.of(lambda outcomes: outcomes.regained, n) if known else without,
+        waited=spread.of(lambda outcomes: outcomes.avoided("waited"), n) if known else nothing,
         parts=_parts(spread, n) if n else {},
         causes=_causes(spread, attempts) if n else {},
         runs=_runs(asked, point, times),
         curve=_curve(spread) if n_runs else pd.DataFrame(columns=CURVE),
-        present=spread.of(lambda each: each.curve[:, -1], n_runs) if n_runs else nothing,
+        present=spread.of(lambda outcomes: outcomes.curve[:, -1], n_runs) if n_runs else nothing,
         best_min=unknown(level, n_runs) if best is None else _best_min(spread, n_runs),
         conf_level=level,
     )  # fmt: skip
@@ -351,9 +346,9 @@ def _comparable(asked: Asked, left_out: Sequence[LeftOut]) -> bool:
     """
     failed = asked.attempts["bucket"].eq("lost_work")
     of = asked.attempts["cluster"]
-    named, unnamed = (set(of[failed & each]) for each in (asked.blamed, ~asked.blamed))
-    clusters = {each.cluster for each in left_out}
-    ran = {each.cluster for each in left_out if each.node_days}
+    named, unnamed = (set(of[failed & mask]) for mask in (asked.blamed, ~asked.blamed))
+    clusters = {left.cluster for left in left_out}
+    ran = {left.cluster for left in left_out if left.node_days}
     if not clusters:
         return True
     return (
@@ -361,11 +356,6 @@ def _comparable(asked: Asked, left_out: Sequence[LeftOut]) -> bool:
         and not clusters & (unnamed - named)
         and all(asked.full_ratio[cluster] for cluster in ran)
     )
-
-
-def _unchanged(conf_level: float, n: int) -> Estimate:
-    """Nothing regained where nothing is changed."""
-    return Estimate(0.0, 0.0, 0.0, conf_level, n)
 
 
 def _parts(spread: _Spread, n: int) -> dict[str, tuple[Estimate, Estimate]]:
@@ -419,7 +409,9 @@ def _runs(asked: Asked, point: Outcomes, times: tuple[Times, ...]) -> pd.DataFra
 def _curve(spread: _Spread) -> pd.DataFrame:
     """Cost by interval, with its interval."""
     tails = [(1 - spread.conf_level) / 2, (1 + spread.conf_level) / 2]
-    bounds = np.array([np.quantile(each.curve[:, :-1], tails, axis=0) for each in spread.chance])
+    bounds = np.array(
+        [np.quantile(outcomes.curve[:, :-1], tails, axis=0) for outcomes in spread.chance]
+    )
     value = spread.point.curve[0, :-1]
     return pd.DataFrame(
         {
@@ -433,7 +425,7 @@ def _curve(spread: _Spread) -> pd.DataFrame:
 
 def _best_min(spread: _Spread, n: int) -> Estimate:
     """Where the curve is lowest; no bound where that is an end of what was tried."""
-    found = spread.of(lambda each: each.best_min, n)
+    found = spread.of(lambda outcomes: outcomes.best_min, n)
     return replace(
         found,
         lower=None if found.lower == MINUTES[0] else found.lower,

@@ -13,8 +13,7 @@ from analytics.failures.evidence import COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools
     from analytics.failures.precedence import Weights
 
 STATED = {"TIMEOUT": "time_limit", "DEADLINE": "time_limit", "OUT_OF_MEMORY": "host_oom"}
@@ -25,6 +24,8 @@ _REST = {"REQUEUED": "requeued"}
 """States that say what became of an attempt, where nothing tells its cause."""
 CRASH_SIGNALS = (4, 6, 8, 11)
 """SIGILL, SIGABRT, SIGFPE, SIGSEGV: the program ended by its own fault."""
+BIN_S = 5.0
+"""Width of the bins in which offsets of a clock are counted."""
 AGREEING = 3
 """Lines that must agree on the error of a clock."""
 
@@ -162,13 +163,13 @@ def _weighed(rows: pd.DataFrame, attempts: pd.DataFrame, table: Weights) -> pd.D
     return rows
 
 
-def _shared(rows: pd.DataFrame, which: pd.Series) -> NDArray[np.bool_]:
+def _shared(rows: pd.DataFrame, which: pd.Series) -> Bools:
     """All rows of the attempts of these rows."""
-    found: NDArray[np.bool_] = np.isin(rows["row"], rows.loc[which, "row"])
+    found: Bools = np.isin(rows["row"], rows.loc[which, "row"])
     return found
 
 
-def _dismiss(rows: pd.DataFrame, which: NDArray[np.bool_] | pd.Series, role: str, why: str) -> None:
+def _dismiss(rows: pd.DataFrame, which: Bools | pd.Series, role: str, why: str) -> None:
     """Takes rows that still count as a cause out of the weighing."""
     chosen = np.asarray(which, dtype=bool) & rows["role"].eq("cause").to_numpy()
     if chosen.any():
@@ -195,7 +196,7 @@ def _claim_processes(rows: pd.DataFrame, table: Weights) -> None:
     _dismiss(rows, rows.index.isin(beaten), "excluded", "another attempt ended nearer to it")
 
 
-def clock_offsets(pairs: pd.DataFrame, *, bin_s: float = 5.0) -> pd.Series:
+def clock_offsets(pairs: pd.DataFrame) -> pd.Series:
     """Seconds by which the clock of observations runs ahead of the scheduler's.
 
     Lines about a process are written as it dies, so their offsets from the right ends pile up at
@@ -207,8 +208,6 @@ def clock_offsets(pairs: pd.DataFrame, *, bin_s: float = 5.0) -> pd.Series:
     pairs : DataFrame
         Columns cluster, node, key (of the line), offset_s; one row for each end that a line may
         belong to.
-    bin_s : float
-        Width of a bin, seconds.
 
     Returns
     -------
@@ -230,18 +229,18 @@ def clock_offsets(pairs: pd.DataFrame, *, bin_s: float = 5.0) -> pd.Series:
     for keys in (["cluster"], ["cluster", "node"]):
         bins = pd.concat(
             [
-                pairs.assign(bin=np.floor((pairs["offset_s"] + shift) / bin_s) * bin_s - shift)
-                for shift in (0.0, bin_s / 2)
+                pairs.assign(bin=np.floor((pairs["offset_s"] + shift) / BIN_S) * BIN_S - shift)
+                for shift in (0.0, BIN_S / 2)
             ]
         )
         lines = bins.drop_duplicates([*keys, "key", "bin"])
         counts = lines.groupby([*keys, "bin"], dropna=False).size().rename("n").reset_index()
-        counts["apart"] = (counts["bin"] + bin_s / 2).abs()
+        counts["apart"] = (counts["bin"] + BIN_S / 2).abs()
         best = counts.sort_values(["n", "apart", "bin"], ascending=[False, True, True])
         best = best.drop_duplicates(keys).set_index(keys)
         total = pairs.groupby(keys, dropna=False)["key"].nunique()
         sure = best[best["n"].ge(AGREEING) & best["n"].mul(2).ge(total.reindex(best.index))]
-        middle = pairs[keys].join(sure["bin"] + bin_s / 2, on=keys)["bin"]
+        middle = pairs[keys].join(sure["bin"] + BIN_S / 2, on=keys)["bin"]
         found = middle.fillna(found)
     return found
 

@@ -12,6 +12,8 @@ from analytics.failures.columns import NEVER, SECOND, codes, microseconds, requi
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.arrays import Ints
+
 SILENCE_SECONDS = 180.0
 """Silence that ends a burst."""
 SEVERITIES = ("info", "warning", "critical", "fatal")
@@ -20,10 +22,10 @@ _KEY = ("cluster", "node", "gpu", "check_name", "xid", "sxid")
 _KEPT = (*_KEY, "source", "cause", "domain", "message")
 
 
-def severity_rank(severity: pd.Series) -> NDArray[np.int64]:
+def severity_rank(severity: pd.Series) -> Ints:
     """Rank of each severity: 0 info to 3 fatal, -1 where unknown."""
     known = pd.CategoricalDtype(list(SEVERITIES), ordered=True)
-    ranks: NDArray[np.int64] = severity.astype(known).cat.codes.to_numpy().astype(np.int64)
+    ranks: Ints = severity.astype(known).cat.codes.to_numpy().astype(np.int64)
     return ranks
 
 
@@ -94,7 +96,7 @@ def bursts(events: pd.DataFrame) -> pd.DataFrame:
     return found.iloc[_in_time(at[first], found["burst_id"])].reset_index(drop=True)
 
 
-def burst_numbers(events: pd.DataFrame) -> NDArray[np.int64]:
+def burst_numbers(events: pd.DataFrame) -> Ints:
     """Number of the burst of each event, in the order of the rows; -1 where it is in none.
 
     Takes the columns of the key alone (`bursts`); the numbers have no meaning beyond this frame.
@@ -111,7 +113,7 @@ def burst_numbers(events: pd.DataFrame) -> NDArray[np.int64]:
     return number
 
 
-def _in_time(at: NDArray[np.int64], ids: pd.Series) -> NDArray[np.intp]:
+def _in_time(at: Ints, ids: pd.Series) -> NDArray[np.intp]:
     """Order by time and, within one moment, by id; only ids of shared moments are compared."""
     order = np.argsort(at, kind="stable")
     same = np.diff(at[order]) == 0
@@ -123,12 +125,12 @@ def _in_time(at: NDArray[np.int64], ids: pd.Series) -> NDArray[np.intp]:
 
 def _first_events(
     event_ids: pd.Series,
-    at: NDArray[np.int64],
-    by_burst: NDArray[np.int64],
+    at: Ints,
+    by_burst: Ints,
     *,
-    begins: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    begins: Ints,
+    sizes: Ints,
+) -> Ints:
     """Row of the first event of each burst; of several at that moment, the one of the least id."""
     first = by_burst[begins]
     tied = by_burst[at[by_burst] == np.repeat(at[first], sizes)]
@@ -136,5 +138,5 @@ def _first_events(
         return first
     number = np.repeat(np.arange(len(begins)), sizes)[at[by_burst] == np.repeat(at[first], sizes)]
     order = np.lexsort((event_ids.to_numpy(dtype=object)[tied].astype(str), number))
-    found: NDArray[np.int64] = tied[order][np.flatnonzero(np.diff(number[order], prepend=-1))]
+    found: Ints = tied[order][np.flatnonzero(np.diff(number[order], prepend=-1))]
     return found

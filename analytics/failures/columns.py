@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.arrays import Bools, Ints
     from analytics.frames import Columns
-
-    Ints = NDArray[np.int64]
 
 NEVER = int(np.iinfo(np.int64).min)
 """An unknown time, in microseconds."""
@@ -42,7 +41,7 @@ class Spans:
         """Those whose place and times are known and whose end is not before their start."""
         return self.where((self.place >= 0) & (self.first != NEVER) & (self.last >= self.first))
 
-    def where(self, keep: NDArray[np.bool_]) -> Spans:
+    def where(self, keep: Bools) -> Spans:
         """Some of them, in the order given."""
         return Spans(self.place[keep], self.first[keep], self.last[keep], self.member[keep])
 

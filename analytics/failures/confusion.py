@@ -68,21 +68,19 @@ class ConfusionMatrix:
         )
 
 
-def confusion_matrix(rows: pd.DataFrame, *, conf_level: float = 0.90) -> ConfusionMatrix:
+def confusion_matrix(rows: pd.DataFrame) -> ConfusionMatrix:
     """Counts of right against found causes, with precision, recall and shares.
 
     .. math:: precision = k_{cc} / \\sum_a k_{ac}, \\quad recall = k_{cc} / \\sum_f k_{cf}
 
     with k_{af} attempts whose right cause is a and whose verdict is f. Intervals are Clopper and
-    Pearson's.
+    Pearson's, 90 %.
 
     Parameters
     ----------
     rows : DataFrame
         Columns actual, actual_domain, found, found_domain, has_event (None where nothing says),
         n: attempts of each combination.
-    conf_level : float
-        In (0, 1).
 
     Notes
     -----
@@ -112,13 +110,13 @@ def confusion_matrix(rows: pd.DataFrame, *, conf_level: float = 0.90) -> Confusi
     by_user = rows["actual_domain"].eq("user")
 
     def share(hits: pd.Series, of: pd.Series) -> Estimate:
-        return proportion(int(rows["n"][hits & of].sum()), int(rows["n"][of].sum()), conf_level)
+        return proportion(int(rows["n"][hits & of].sum()), int(rows["n"][of].sum()))
 
     return ConfusionMatrix(
         actual=actual,
         found=found,
         counts=tuple(tuple(int(counts.get((a, f), 0)) for f in found) for a in actual),
-        scores=_scores(rows, conf_level),
+        scores=_scores(rows),
         n_attempts=int(rows["n"].sum()),
         right_ratio=share(right, rows["n"].ge(0)),
         right_where_named_ratio=share(right, rows["found"].ne("unknown")),
@@ -138,7 +136,7 @@ def _labels(rows: pd.DataFrame, column: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(row[0]) for row in ranked))
 
 
-def _scores(rows: pd.DataFrame, conf_level: float) -> tuple[CauseScore, ...]:
+def _scores(rows: pd.DataFrame) -> tuple[CauseScore, ...]:
     """Precision and recall of every cause."""
     named = dict(zip(rows["found"], rows["found_domain"], strict=True))
     domains = named | dict(zip(rows["actual"], rows["actual_domain"], strict=True))
@@ -150,6 +148,6 @@ def _scores(rows: pd.DataFrame, conf_level: float) -> tuple[CauseScore, ...]:
     scores = []
     for cause, domain in domains.items():
         actual, found, right = (int(count.get(cause, 0)) for count in counts)
-        precision, recall = (proportion(right, of, conf_level) for of in (found, actual))
+        precision, recall = (proportion(right, of) for of in (found, actual))
         scores.append(CauseScore(cause, domain, actual, found, right, precision, recall))
     return tuple(sorted(scores, key=lambda s: (-s.n_actual, -s.n_found, s.cause)))

@@ -12,11 +12,8 @@ from analytics import validate
 from analytics.failures.columns import MINUTE, NEVER, codes, columns_of, joint_codes, require, taken
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Ints
     from analytics.frames import Columns
-
-    Ints = NDArray[np.int64]
 
 RESTART_SLACK_MINUTES = 10.0
 """A job preempted this long after a restart still made room for it."""
@@ -110,15 +107,15 @@ def _numbers(failures: Columns, run: Ints, least: int, within: int) -> Ints:
     return number
 
 
-def _crashes(failures: Columns) -> NDArray[np.bool_]:
+def _crashes(failures: Columns) -> Bools:
     """Rows that count as a crash of their run."""
-    crashed: NDArray[np.bool_] = ~pd.Index(failures["state"]).isin(_NO_CRASH_STATES)
+    crashed: Bools = ~pd.Index(failures["state"]).isin(_NO_CRASH_STATES)
     if "cause" in failures:
         crashed &= ~pd.Index(failures["cause"]).isin(_NO_CRASH_CAUSES)
     return crashed
 
 
-def _linked(run: Ints, at: Ints, least: int, within: int) -> NDArray[np.bool_]:
+def _linked(run: Ints, at: Ints, least: int, within: int) -> Bools:
     """Whether each row, in order of run and time, is in one stretch with the next.
 
     A stretch is `least` neighbours of one run that fall within a time.

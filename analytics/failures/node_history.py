@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analytics.failures.incidents.timeline import Lane, Mark, Timeline, merged
+from analytics.failures.incidents.incident import Lane, Mark, Timeline, merged
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,7 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Times = NDArray[np.float64]
+    from analytics.arrays import Bools, Floats, Ints
+
+    Times = Floats
     Codes = NDArray[np.intp]
 
 FALSE_ALARM = 0.003
@@ -38,7 +40,7 @@ class _Grid(NamedTuple):
     most_s: float
 
     @property
-    def places(self) -> NDArray[np.int64]:
+    def places(self) -> Ints:
         """All k."""
         most = round(self.most_s / self.step_s)
         return np.arange(-most, most + 1)
@@ -76,7 +78,7 @@ def clock_offsets(
     reference_s: Times,
     reference_node: Codes,
     *,
-    prompt: NDArray[np.bool_] | None = None,
+    prompt: Bools | None = None,
 ) -> tuple[ClockOffset, ...]:
     """Offset of a source against a reference, from events that both report of the same nodes.
 
@@ -136,7 +138,7 @@ class _Pairs:
     source_s: Times
     reference_s: Times
 
-    def of(self, which: NDArray[np.bool_]) -> _Pairs:
+    def of(self, which: Bools) -> _Pairs:
         """Some of them."""
         return _Pairs(self.source[which], self.reference[which], self.source_s[which],
                       self.reference_s[which])  # fmt: skip
@@ -214,7 +216,7 @@ def _peak(
 class _Chance:
     """What agrees at offsets at which nothing is the matter."""
 
-    def __init__(self, others: NDArray[np.int64], n_tested: int) -> None:
+    def __init__(self, others: Ints, n_tested: int) -> None:
         background = np.sort(others)[:-_TRIMMED]
         mean = (background.sum() + 1.0) / len(background)
         variance = max(float(background.var(ddof=1)), 1.05 * mean)
@@ -240,7 +242,7 @@ class _Chance:
         return beyond_others and self.of(n) <= FALSE_ALARM
 
 
-def _distinct(k: NDArray[np.int64], times: Times, places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _distinct(k: Ints, times: Times, places: Ints) -> Ints:
     """Of each k the slots of 3 minutes in which its events lie."""
     slots = (times // _SLOT_S).astype(np.int64)
     if not len(slots):
@@ -258,7 +260,7 @@ def _is_usual(k: int, grid: _Grid) -> bool:
     return abs(k) < 2 or (k < 0 and -k % 5 in (0, 1))
 
 
-def _is_summer(times: Times) -> NDArray[np.bool_]:
+def _is_summer(times: Times) -> Bools:
     """Which times lie in the half of the year in which clocks of the north are put forward."""
     month = times.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64) % 12 + 1
     return (month >= SUMMER[0]) & (month <= SUMMER[1])

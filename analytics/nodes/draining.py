@@ -11,19 +11,16 @@ from analytics import validate
 from analytics.efficiency.ettr_forms import ettr_exact
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.nodes.episodes import KINDS
-from analytics.nodes.rate_ratio import GRID
+from analytics.nodes.lemons import GRID
 from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.nodes.lemons import JudgedCluster
     from analytics.nodes.records import NodeRecords
 
-    Floats = NDArray[np.float64]
-    Chosen = NDArray[np.bool_]
 
 OWN_WEIGHT: Final = 3.0
 """Occasions of a node whose losses weigh as much as what is usual in the fleet."""
@@ -79,7 +76,7 @@ class WithoutThem:
 
 
 def savings(
-    judged: JudgedCluster, chosen: Chosen, *, seed: int = 0, conf_level: float = CONF_LEVEL
+    judged: JudgedCluster, chosen: Bools, *, conf_level: float = CONF_LEVEL
 ) -> list[Saving]:
     """GPU-hours that draining each of the chosen nodes saves in as many days as the window has.
 
@@ -91,7 +88,7 @@ def savings(
     their posterior, numbers from Poisson's law, losses from those of all nodes.
     """
     validate.conf_level(conf_level)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     losses, n = _losses(judged.records), judged.ratios.n
     lost, usual = losses.sum(), max(float(judged.found.weight.sum()), 1.0)
     fleet = float(lost / usual)
@@ -127,7 +124,7 @@ def summed(found: Sequence[Saving], conf_level: float = CONF_LEVEL) -> Estimate:
 
 
 def back_test(
-    before: JudgedCluster, after: NodeRecords, chosen: Chosen, *, conf_level: float = CONF_LEVEL
+    before: JudgedCluster, after: NodeRecords, chosen: Bools, *, conf_level: float = CONF_LEVEL
 ) -> BackTest:
     """The list of `before` held against the records of the days that followed.
 
@@ -152,7 +149,7 @@ def back_test(
 
 def without_them(
     judged: JudgedCluster,
-    chosen: Chosen,
+    chosen: Bools,
     *,
     large_hours: float,
     conf_level: float = CONF_LEVEL,
@@ -237,7 +234,7 @@ def _by_occasion(judged: JudgedCluster) -> Floats:
     return np.concatenate([lost, np.zeros(silent)]) if len(lost) + silent else np.zeros(1)
 
 
-def _sums(rng: np.random.Generator, numbers: NDArray[np.int64], drawn: Floats) -> Floats:
+def _sums(rng: np.random.Generator, numbers: Ints, drawn: Floats) -> Floats:
     """Sums of so many draws each."""
     total = int(numbers.sum())
     values = np.append(rng.choice(drawn, total), 0.0)

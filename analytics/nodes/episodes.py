@@ -9,12 +9,8 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.nodes.records import NodeRecords
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 KINDS: Final = ("job_failure", "out", "ticket", "xid", "warning")
 """Kinds of an occasion, by the gravest of its records."""
@@ -51,7 +47,7 @@ class Episodes:
     weight: Floats
     user: Ints
 
-    def where(self, kept: NDArray[np.bool_]) -> Episodes:
+    def where(self, kept: Bools) -> Episodes:
         """Some of them."""
         return Episodes(
             self.place[kept], self.day[kept], self.kind[kept], self.weight[kept], self.user[kept]

@@ -10,7 +10,6 @@ from analytics.failures.node_history import URGENT
 from analytics.nodes.records import WINDOW_DAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -79,7 +78,10 @@ def host_findings(minutes: pd.DataFrame) -> tuple[HostFinding, ...]:
     found: dict[tuple[str | None, str], list[Told]] = {}
     for (cluster, node, what, grave), rows in kinds.items():
         times = sorted({told_at.replace(second=0, microsecond=0) for told_at, _ in rows})
-        if grave or _recurs(times):
+        window = timedelta(days=WINDOW_DAYS)
+        if grave or any(
+            later - at <= window for at, later in zip(times, times[TIMES - 1 :], strict=False)
+        ):
             cause = next((cause for _, cause in reversed(rows) if cause), None)
             told = Told(what, grave, cause, len(times), rows[0][0], rows[-1][0])
             found.setdefault((cluster, node), []).append(told)
@@ -87,12 +89,6 @@ def host_findings(minutes: pd.DataFrame) -> tuple[HostFinding, ...]:
         HostFinding(*host, tuple(sorted(told, key=_gravest)))
         for host, told in sorted(found.items(), key=lambda item: (item[0][0] is None, str(item[0])))
     )
-
-
-def _recurs(times: Sequence[datetime]) -> bool:
-    """Whether sorted times hold as many as it takes within the window."""
-    window = timedelta(days=WINDOW_DAYS)
-    return any(later - at <= window for at, later in zip(times, times[TIMES - 1 :], strict=False))
 
 
 def _text(value: object) -> str | None:

@@ -86,7 +86,7 @@ class RepairOutcomes:
     @property
     def failing(self) -> tuple[ActionOutcome, ...]:
         """Actions that do not hold."""
-        return tuple(each for each in self.actions if each.verdict == "does not hold")
+        return tuple(outcome for outcome in self.actions if outcome.verdict == "does not hold")
 
 
 def fails_within(
@@ -183,21 +183,21 @@ def outcomes(
     """
     validate.positive("horizon_days", horizon_days, "pass days, e.g. 28")
     held = np.asarray(exposure_node_days, dtype=np.float64)
-    days = np.array([each.days for each in repairs])
-    ended = np.array([each.failure is not None for each in repairs], dtype=bool)
+    days = np.array([repair.days for repair in repairs])
+    ended = np.array([repair.failure is not None for repair in repairs], dtype=bool)
     failed = (ended & (days <= horizon_days)).astype(np.float64)
-    nodes = ["/".join(each.of) for each in repairs]
+    nodes = ["/".join(repair.of) for repair in repairs]
     by_action = defaultdict[str, list[int]](list)
-    for at, each in enumerate(repairs):
-        by_action[each.action].append(at)
-    actions = [each.action for each in repairs]
+    for at, repair in enumerate(repairs):
+        by_action[repair.action].append(at)
+    actions = [repair.action for repair in repairs]
     among = _by_level(
         rate_ratios(
             nodes, actions, failed, held,
             conf_level=conf_level, reference=ALL_OTHERS,
             factors={
-                "earlier repairs": [str(min(each.earlier, MOST_EARLIER)) for each in repairs],
-                "failure before": [str(each.after_failure) for each in repairs],
+                "earlier repairs": [str(min(repair.earlier, MOST_EARLIER)) for repair in repairs],
+                "failure before": [str(repair.after_failure) for repair in repairs],
             },
         )
     )  # fmt: skip
@@ -219,7 +219,7 @@ def outcomes(
         for action, rows in by_action.items()
         for n_nodes in [len({nodes[at] for at in rows})]
     ]
-    found.sort(key=lambda each: (-each.n_repairs, each.action))
+    found.sort(key=lambda outcome: (-outcome.n_repairs, outcome.action))
     return RepairOutcomes(
         tuple(found),
         horizon_days,
@@ -231,7 +231,7 @@ def outcomes(
 
 def _by_level(found: RateComparison) -> dict[str, LevelRate]:
     """The levels of a comparison by their names."""
-    return {each.level: each for each in found.levels}
+    return {rate.level: rate for rate in found.levels}
 
 
 def _beside_nodes(
@@ -254,7 +254,7 @@ def _beside_nodes(
         reference=OTHERS,
         conf_level=conf_level,
     )
-    return {level: each.ratio for level, each in _by_level(compared).items()}
+    return {level: rate.ratio for level, rate in _by_level(compared).items()}
 
 
 def _verdict(level: LevelRate | None, n_levels: int) -> Verdict:
@@ -274,8 +274,8 @@ def _returned(
     """Nodes of which a repair did not hold."""
     rate = failed.sum() / held.sum() if held.sum() > 0 else 0.0
     by_node = defaultdict[Key, list[int]](list)
-    for at, each in enumerate(repairs):
-        by_node[each.of].append(at)
+    for at, repair in enumerate(repairs):
+        by_node[repair.of].append(at)
     found = []
     for of, rows in by_node.items():
         again = [repairs[at] for at in rows if failed[at]]
@@ -283,8 +283,12 @@ def _returned(
             continue
         expected = rate * held[rows].sum()
         hardware = [
-            each for each in again if each.failure and each.failure.domain in (None, "hardware")
+            repair
+            for repair in again
+            if repair.failure and repair.failure.domain in (None, "hardware")
         ]
         chance = float(special.gammainc(len(again), expected)) if expected > 0 else 1.0
         found.append(Returned(of, tuple(again), len(rows), len(hardware), chance))
-    return tuple(sorted(found, key=lambda each: (-len(each.repairs), each.p_value, each.of)))
+    return tuple(
+        sorted(found, key=lambda returned: (-len(returned.repairs), returned.p_value, returned.of))
+    )

@@ -124,15 +124,15 @@ def repairs(
     for stay in stays:
         (outages if stay.kind == "outage" else tickets)[stay.of].append(stay)
     failed = defaultdict[Key, list[Failure]](list)
-    for failure in sorted(failures, key=lambda each: each.at_s):
+    for failure in sorted(failures, key=lambda failure: failure.at_s):
         failed[(failure.cluster, failure.node)].append(failure)
-    named = _spelled(each.action for of_node in tickets.values() for each in of_node)
+    named = _spelled(ticket.action for of_node in tickets.values() for ticket in of_node)
     found, n_open = list[Repair](), 0
     for of in sorted({*outages, *tickets}):
         episodes, still_open = _episodes(outages[of], tickets[of])
         n_open += still_open
         found += _watched(of, episodes, failed[of], until_s.get(of[0], 0.0), named)
-    found.sort(key=lambda each: (each.returned_s, each.of))
+    found.sort(key=lambda repair: (repair.returned_s, repair.of))
     return Repairs(tuple(found), n_open)
 
 
@@ -148,9 +148,9 @@ class _Episode:
 def _episodes(outages: Sequence[Stay], tickets: Sequence[Stay]) -> tuple[list[_Episode], int]:
     """Episodes of a node in order of time, and how many have no known end."""
     episodes = _merged(outages)
-    starts = [each.start_s for each in episodes]
+    starts = [episode.start_s for episode in episodes]
     held, alone = defaultdict[int, list[Stay]](list), list[Stay]()
-    for ticket in sorted(tickets, key=lambda each: (each.start_s, each.key)):
+    for ticket in sorted(tickets, key=lambda ticket: (ticket.start_s, ticket.key)):
         before = bisect_right(starts, ticket.start_s) - 1
         near = range(max(0, before), min(before + 2, len(starts)))
         last = next((at for at in near if _touches(episodes[at], ticket)), None)
@@ -164,18 +164,18 @@ def _episodes(outages: Sequence[Stay], tickets: Sequence[Stay]) -> tuple[list[_E
         held[last].append(ticket)
     for at, of_episode in held.items():
         episodes[at] = replace(episodes[at], tickets=tuple(of_episode))
-    closed = [each for each in alone if each.end_s is not None]
-    n_unreturned = sum(each.end_s is None for each in episodes) + len(alone) - len(closed)
-    opened = [each.start_s for each in closed]
+    closed = [episode for episode in alone if episode.end_s is not None]
+    n_unreturned = sum(episode.end_s is None for episode in episodes) + len(alone) - len(closed)
+    opened = [episode.start_s for episode in closed]
     together = [
         replace(
-            each,
-            tickets=tuple(closed[bisect_left(opened, each.start_s) : bisect_right(opened, end)]),
+            episode,
+            tickets=tuple(closed[bisect_left(opened, episode.start_s) : bisect_right(opened, end)]),
         )
-        for each in _merged(closed)
-        if (end := each.end_s) is not None
+        for episode in _merged(closed)
+        if (end := episode.end_s) is not None
     ]
-    return sorted([*episodes, *together], key=lambda each: each.start_s), n_unreturned
+    return sorted([*episodes, *together], key=lambda episode: episode.start_s), n_unreturned
 
 
 def _touches(episode: _Episode, ticket: Stay) -> bool:
@@ -190,7 +190,7 @@ def _touches(episode: _Episode, ticket: Stay) -> bool:
 def _merged(stays: Sequence[Stay]) -> list[_Episode]:
     """Overlapping times as one."""
     episodes = list[_Episode]()
-    for stay in sorted(stays, key=lambda each: each.start_s):
+    for stay in sorted(stays, key=lambda stay: stay.start_s):
         last = episodes[-1] if episodes else None
         if last is None or (last.end_s is not None and stay.start_s > last.end_s):
             episodes.append(_Episode(stay.start_s, stay.end_s))
@@ -207,7 +207,7 @@ def _watched(
     named: Mapping[str, str],
 ) -> list[Repair]:
     """Repairs of one node, with what each was followed by."""
-    times = [each.at_s for each in failures]
+    times = [failure.at_s for failure in failures]
     found, returns = list[Repair](), list[float]()
     for at, episode in enumerate(episodes):
         if episode.end_s is None or episode.end_s > until_s:
@@ -245,7 +245,7 @@ def _action(tickets: Sequence[Stay], named: Mapping[str, str]) -> str:
     """What was done, several joined by +."""
     if not tickets:
         return NO_TICKET
-    done = {named[_folded(each.action)] for each in tickets if each.action}
+    done = {named[_folded(ticket.action)] for ticket in tickets if ticket.action}
     return " + ".join(sorted(done)) or NOT_STATED
 
 
@@ -261,7 +261,7 @@ def _spelled(actions: Iterable[str | None]) -> dict[str, str]:
         if action:
             spellings[_folded(action)][" ".join(action.split())] += 1
     return {
-        folded: min(found, key=lambda each: (-found[each], each))
+        folded: min(found, key=lambda spelling: (-found[spelling], spelling))
         for folded, found in spellings.items()
     }
 
@@ -270,18 +270,18 @@ def windows(found: Sequence[Repair], horizon_days: float) -> list[tuple[float, f
     """Of each repair the time in which it is judged: from return to failure or horizon, seconds."""
     validate.positive("horizon_days", horizon_days, "pass days, e.g. 28")
     return [
-        (each.returned_s, min(each.until_s, each.returned_s + horizon_days * DAY_S))
-        for each in found
+        (repair.returned_s, min(repair.until_s, repair.returned_s + horizon_days * DAY_S))
+        for repair in found
     ]
 
 
 def zones(found: Sequence[Repair], horizon_days: float) -> dict[Key, list[tuple[float, float]]]:
     """Of each node the times that are not ordinary service: repair, and the horizon after it."""
     by_node = defaultdict[Key, list[tuple[float, float]]](list)
-    for each in sorted(found, key=lambda each: each.began_s):
-        of, end = by_node[each.of], each.returned_s + horizon_days * DAY_S
-        if of and each.began_s <= of[-1][1]:
+    for repair in sorted(found, key=lambda repair: repair.began_s):
+        of, end = by_node[repair.of], repair.returned_s + horizon_days * DAY_S
+        if of and repair.began_s <= of[-1][1]:
             of[-1] = (of[-1][0], max(of[-1][1], end))
         else:
-            of.append((each.began_s, end))
+            of.append((repair.began_s, end))
     return dict(by_node)

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import optimize
 
+from analytics.nodes.chance import discoveries
 from analytics.nodes.episodes import WEEK_DAYS
 from analytics.nodes.records import GROUPINGS
-from analytics.nodes.tail import discoveries
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from analytics.arrays import Bools, Floats
     from analytics.nodes.episodes import Episodes
-
-    Floats = NDArray[np.float64]
 
 LEAST_NODES: Final = 3
 AT_ONCE_DAYS: Final = 10 / 1440
@@ -44,7 +43,7 @@ class BadGroup:
     p_value: float
 
 
-def struck_at_once(events: pd.DataFrame, days: float) -> NDArray[np.bool_]:
+def struck_at_once(events: pd.DataFrame, days: float) -> Bools:
     """Records within ten minutes in which at least five nodes and ten times the usual were struck.
 
     They are of a switch, a file system, a power feed or a person: of no node.

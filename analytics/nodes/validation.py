@@ -17,9 +17,8 @@ from analytics.estimate import CONF_LEVEL, Estimate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from analytics.arrays import Floats
 
-    Values = NDArray[np.float64]
 
 SIMILARITY: Final = 0.95
 """Similarity below which a result is regressed, where the fleet is no wider."""
@@ -110,7 +109,7 @@ def better_of(metric: str) -> Better:
     return "unknown"
 
 
-def similarity(one: Values, other: Values, better: Better = "unknown") -> float:
+def similarity(one: Floats, other: Floats, better: Better = "unknown") -> float:
     """How alike two results are: 1 for the same distribution, 0 for nothing in common.
 
     .. math:: s = 1 - \\frac{\\int |F(x) - G(x)| dx}{\\int \\max(1 - F(x), 1 - G(x)) dx}
@@ -172,7 +171,7 @@ def regressions(
     validate.conf_level(conf_level)
     if not 0 < least_similarity < 1:
         raise OutOfRangeError("similarity", "in (0, 1)", least_similarity, "pass e.g. 0.95")
-    by_metric: dict[str, dict[str, Values]] = {}
+    by_metric: dict[str, dict[str, Floats]] = {}
     failed: dict[str, tuple[str, ...]] = {}
     for node, metrics in results.items():
         for metric, values in metrics.items():
@@ -198,7 +197,7 @@ def regressions(
 
 
 def _judged(
-    metric: str, of_node: Mapping[str, Values], least: float, conf_level: float
+    metric: str, of_node: Mapping[str, Floats], least: float, conf_level: float
 ) -> tuple[Criterion, list[Regression]] | None:
     """The criterion of a metric and who falls below it; None where the centre is 0."""
     nodes, better, points = list(of_node), better_of(metric), _points(list(of_node.values()))
@@ -234,14 +233,14 @@ def _judged(
     return criterion, regressed
 
 
-def _points(results: Sequence[Values]) -> Values:
+def _points(results: Sequence[Floats]) -> Floats:
     """Each result by as many quantiles as the longest has samples, 64 at most."""
     n = min(MOST_POINTS, max(map(len, results)))
     places = (np.arange(n) + 0.5) / n
     return np.stack([np.quantile(each, places, method="inverted_cdf") for each in results])
 
 
-def _similar(points: Values, centre: Values, better: Better) -> Values:
+def _similar(points: Floats, centre: Floats, better: Better) -> Floats:
     """Similarity of each result to the centre; integrals over x are means over quantiles."""
     apart = points - centre
     if better == "higher":
@@ -251,19 +250,19 @@ def _similar(points: Values, centre: Values, better: Better) -> Values:
     else:
         worse = np.abs(apart)
     whole = np.maximum(points, centre).mean(axis=1)
-    found: Values = 1 - worse.mean(axis=1) / np.where(whole > 0, whole, 1)
+    found: Floats = 1 - worse.mean(axis=1) / np.where(whole > 0, whole, 1)
     return found
 
 
-def _centre(points: Values) -> Values:
+def _centre(points: Floats) -> Floats:
     """The result most similar to all others, of those nearest to the median of all."""
     near = np.argsort(-_similar(points, np.median(points, axis=0), "unknown"))[:CENTRES]
     means = [_similar(points, points[at], "unknown").mean() for at in near]
-    centre: Values = points[near[int(np.argmax(means))]]
+    centre: Floats = points[near[int(np.argmax(means))]]
     return centre
 
 
-def _ratio(ratios: Values, conf_level: float) -> Estimate:
+def _ratio(ratios: Floats, conf_level: float) -> Estimate:
     """Mean ratio with Student's interval; unknown bounds for one sample."""
     n, mean = len(ratios), float(ratios.mean())
     if n < 2:

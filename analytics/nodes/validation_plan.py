@@ -14,7 +14,7 @@ from analytics.estimate import CONF_LEVEL, Estimate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from analytics.arrays import Floats
 
 OWN_WEIGHT: Final = 3.0
 """Incidents of a node that weigh as much as what the fleet's benchmarks usually find."""
@@ -107,7 +107,7 @@ class ValidationPlan:
     @property
     def worthwhile(self) -> tuple[NodeTest, ...]:
         """Nodes with a test that is worth its time."""
-        return tuple(each for each in self.tests if each.tests)
+        return tuple(test for test in self.tests if test.tests)
 
 
 def validation_plan(
@@ -156,13 +156,13 @@ def validation_plan(
     validate.conf_level(conf_level)
     validate.positive("horizon_days", horizon_days, "pass e.g. 28")
     validate.nonnegative("gpu_hours_per_incident", gpu_hours_per_incident, "pass e.g. 100")
-    n = np.array([each.n_incidents for each in records], dtype=np.float64)
-    days = np.array([each.exposure_node_days for each in records], dtype=np.float64)
+    n = np.array([record.n_incidents for record in records], dtype=np.float64)
+    days = np.array([record.exposure_node_days for record in records], dtype=np.float64)
     mean = float(n.sum() / days.sum()) if days.sum() > 0 else 0.0
     shape = _shape(n, days, mean)
     tests = [
         _tested(
-            each,
+            record,
             mean,
             shape,
             gpu_hours_per_incident,
@@ -170,13 +170,13 @@ def validation_plan(
             benchmarks=benchmarks,
             conf_level=conf_level,
         )
-        for each in records
+        for record in records
     ]
-    tests.sort(key=lambda each: (not each.record.regressed, -each.net_gpu_hours, each.record.node))
+    tests.sort(key=lambda test: (not test.record.regressed, -test.net_gpu_hours, test.record.node))
     return ValidationPlan(tuple(tests), 1000 * mean, shape, gpu_hours_per_incident, horizon_days)
 
 
-def _shape(n: NDArray[np.float64], days: NDArray[np.float64], mean: float) -> float:
+def _shape(n: Floats, days: Floats, mean: float) -> float:
     """Shape of the gamma prior: excess of the variance of counts over Poisson's, by moments."""
     least, most = SHAPES
     if mean <= 0:
@@ -206,16 +206,16 @@ def _tested(
     rate = Estimate(a / b, lower, upper, conf_level, record.n_incidents)
     chance = 1 - (b / (b + horizon)) ** a
     tests, found = _worthwhile(record, chance * loss, benchmarks)
-    minutes = sum(each.minutes for each in tests)
-    bounds = (found * loss * (1 - np.exp(-each * horizon)) for each in (lower, upper))
-    low, high = (float(each) for each in bounds)
+    minutes = sum(benchmark.minutes for benchmark in tests)
+    bounds = (found * loss * (1 - np.exp(-bound * horizon)) for bound in (lower, upper))
+    low, high = (float(bound) for bound in bounds)
     value = float(found * loss * chance)  # beyond a bound where an incident is all but certain
     stake = Estimate(value, min(low, value), max(high, value), conf_level, record.n_incidents)
     return NodeTest(
         record,
         rate.scaled(1000),
         float(chance),
-        tuple(each.name for each in tests),
+        tuple(benchmark.name for benchmark in tests),
         minutes,
         minutes / 60 * record.n_gpus,
         stake,
@@ -226,19 +226,20 @@ def _worthwhile(
     record: NodeRecord, at_stake: float, benchmarks: Sequence[Benchmark]
 ) -> tuple[list[Benchmark], float]:
     """Tests that find more GPU-hours than they cost, the best first, and the share they find."""
-    told = {cause for each in benchmarks for cause in each.causes}
+    told = {cause for benchmark in benchmarks for cause in benchmark.causes}
     known = sum(n for cause, n in record.causes.items() if cause in told)
     share = {
-        each.name: (
-            OWN_WEIGHT * each.found_ratio + sum(record.causes.get(c, 0) for c in each.causes)
+        benchmark.name: (
+            OWN_WEIGHT * benchmark.found_ratio
+            + sum(record.causes.get(c, 0) for c in benchmark.causes)
         )
         / (OWN_WEIGHT + known)
-        for each in benchmarks
+        for benchmark in benchmarks
     }
     chosen: list[Benchmark] = []
     left, unfound = list(benchmarks), 1.0
     while left:
-        best = max(left, key=lambda each: share[each.name] / each.minutes)
+        best = max(left, key=lambda benchmark: share[benchmark.name] / benchmark.minutes)
         left.remove(best)
         cost = best.minutes / 60 * record.n_gpus
         if record.regressed or at_stake * unfound * share[best.name] > cost:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from analytics.arrays import Bools, Ints
     from analytics.frames import Columns
 
-    Days: TypeAlias = NDArray[np.int64]
+    Days: TypeAlias = Ints
     """Days since 1970-01-01, UTC."""
     Stretch: TypeAlias = tuple[int, int]
     """Days from the first to the last, both included."""
@@ -193,7 +194,7 @@ def with_detection(rows: Columns, sources: Sequence[SourceDays] | None) -> Colum
 
 def seen_days(
     cluster: NDArray[Any], day: NDArray[np.datetime64], sources: Sequence[SourceDays]
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Whether any source of the cluster was collected on the day, row by row."""
     number, seen = day_numbers(day), np.zeros(len(day), bool)
     for each in sources:

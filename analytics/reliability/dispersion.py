@@ -9,7 +9,9 @@ import numpy as np
 from scipy import special
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from analytics.arrays import Floats, Ints
 
 MIN_FAILURES = 10
 """Failures from which on dispersion is tested."""
@@ -96,7 +98,7 @@ def dispersion(failures: ArrayLike, exposure: ArrayLike, *, seed: int = 0) -> Di
     return Dispersion(statistic, None, _p_value(counts, expected, seed))
 
 
-def _p_value(counts: NDArray[np.float64], expected: NDArray[np.float64], seed: int) -> float:
+def _p_value(counts: Floats, expected: Floats, seed: int) -> float:
     """Share of multinomial draws at least as uneven as the counts.
 
     Given their sum, X^2 grows with sum n_c^2 / expected_c; counts that are as uneven reach it but
@@ -118,9 +120,9 @@ def _p_value(counts: NDArray[np.float64], expected: NDArray[np.float64], seed: i
 def _unevenness(
     generator: np.random.Generator,
     n: int,
-    shares: NDArray[np.float64],
-    inverse: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    shares: Floats,
+    inverse: Floats,
+) -> Floats:
     """sum n_c^2 x inverse_c of multinomial draws, (draws,).
 
     Few failures among many cells are placed one by one: memory goes with the failures.
@@ -135,7 +137,7 @@ def _unevenness(
     return drawn.astype(np.float64)
 
 
-def weeks_of(days: ArrayLike) -> NDArray[np.int64]:
+def weeks_of(days: ArrayLike) -> Ints:
     """Ordinal of the calendar week, from Monday, of each day (a time, or days since 1970).
 
     Examples
@@ -144,12 +146,12 @@ def weeks_of(days: ArrayLike) -> NDArray[np.int64]:
     [2922, 2923]
     """
     numbered = np.asarray(days).astype("datetime64[D]").astype(np.int64)
-    weeks: NDArray[np.int64] = (numbered + MONDAY) // 7
+    weeks: Ints = (numbered + MONDAY) // 7
     return weeks
 
 
 def scattered_bounds(
-    failures: NDArray[np.float64], exposure: NDArray[np.float64], *, conf_level: float, seed: int
+    failures: Floats, exposure: Floats, *, conf_level: float, seed: int
 ) -> tuple[float, float]:
     """Bounds of a rate whose failures scatter more over cells (weeks, days) than chance would.
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Values = NDArray[np.float64]
+    from analytics.arrays import Floats
+
 
 HALF: Final = 0.5
 """Failures that Jeffreys' prior adds to a level."""
@@ -29,13 +30,13 @@ class Cells:
     """Counts and exposure by level and combination of factors, sorted by level."""
 
     level: NDArray[np.intp]
-    design: Values
+    design: Floats
     """Shape (n_cells, n_adjustments)."""
-    counts: Values
-    exposure: Values
+    counts: Floats
+    exposure: Floats
 
     @classmethod
-    def of(cls, level: NDArray[np.intp], design: Values, counts: Values, exposure: Values) -> Cells:
+    def of(cls, level: NDArray[np.intp], design: Floats, counts: Floats, exposure: Floats) -> Cells:
         """Rows of one level and one combination of factors put together, levels in order.
 
         Failures in no time at all would let a rate be infinite: such a cell counts none.
@@ -65,7 +66,7 @@ class Pair:
     """Signed root of the profile's deviance at ratio 1."""
 
 
-def fitted(cells: Cells, dispersion: Values) -> Values:
+def fitted(cells: Cells, dispersion: Floats) -> Floats:
     """The adjustment g that is most likely, each level with a rate of its own.
 
     Maximises sum_c m_c x_c'g - sum_l m_l log sum_c E_c exp(x_c'g) + log prior(g), with counts m and
@@ -76,12 +77,12 @@ def fitted(cells: Cells, dispersion: Values) -> Values:
     counts, exposure = cells.counts * weights, cells.exposure * weights
     in_level = np.add.reduceat(counts, cells.starts)[None, :]
     start = np.zeros((1, cells.design.shape[1]))
-    best: Values = _climbed(_Fit(cells, counts, exposure, in_level), start)[0][0]
+    best: Floats = _climbed(_Fit(cells, counts, exposure, in_level), start)[0][0]
     return best
 
 
 def profiled(
-    cells: Cells, dispersion: Values, base: int, levels: Sequence[int], distance: float
+    cells: Cells, dispersion: Floats, base: int, levels: Sequence[int], distance: float
 ) -> Iterator[Pair]:
     """Ratio of each of `levels` to the level `base`, with bounds where the signed root of the
     deviance reaches `distance`.
@@ -109,7 +110,7 @@ def profiled(
                        float(sign * at_one[at]))  # fmt: skip
 
 
-def beside_others(cells: Cells, dispersion: Values, level: int, distance: float) -> Pair:
+def beside_others(cells: Cells, dispersion: Floats, level: int, distance: float) -> Pair:
     """Ratio of one level to all others together, which then have one rate."""
     mine = cells.level == level
     rest, n = cells.counts[~mine], cells.counts[~mine].sum()
@@ -124,9 +125,9 @@ class _Fit:
     """A likelihood of adjustments: counts and exposure by cell, counts by level."""
 
     cells: Cells
-    counts: Values
-    exposure: Values
-    in_level: Values
+    counts: Floats
+    exposure: Floats
+    in_level: Floats
     """Shape (1 or n_problems, n_levels)."""
 
 
@@ -136,10 +137,10 @@ class _Merged:
 
     base: int
     level: NDArray[np.intp]
-    log_ratio: Values
+    log_ratio: Floats
 
 
-def _climbed(fit: _Fit, start: Values, merged: _Merged | None = None) -> tuple[Values, Values]:
+def _climbed(fit: _Fit, start: Floats, merged: _Merged | None = None) -> tuple[Floats, Floats]:
     """The best adjustments of each problem and their log-likelihood, by Newton's steps.
 
     Shapes (n_problems, n_adjustments) and (n_problems,).
@@ -157,7 +158,7 @@ def _climbed(fit: _Fit, start: Values, merged: _Merged | None = None) -> tuple[V
     return at, _terms(fit, at, merged)[0]
 
 
-def _terms(fit: _Fit, at: Values, merged: _Merged | None) -> tuple[Values, Values, Values]:
+def _terms(fit: _Fit, at: Floats, merged: _Merged | None) -> tuple[Floats, Floats, Floats]:
     """Log-likelihood, gradient and negative second derivative of each problem."""
     cells, design = fit.cells, fit.cells.design
     n_problems, n_columns = at.shape
@@ -196,7 +197,7 @@ def _terms(fit: _Fit, at: Values, merged: _Merged | None) -> tuple[Values, Value
 class _Profile:
     """The likelihood of ratios of some levels to the base, all else at its best."""
 
-    def __init__(self, fit: _Fit, adjustment: Values, base: int, levels: NDArray[np.intp]) -> None:
+    def __init__(self, fit: _Fit, adjustment: Floats, base: int, levels: NDArray[np.intp]) -> None:
         self.fit, self.base, self.levels = fit, base, levels
         self.start = np.tile(adjustment, (len(levels), 1))
         relative = fit.exposure * np.exp(fit.cells.design @ adjustment)
@@ -206,15 +207,15 @@ class _Profile:
         self.width = np.sqrt(1.0 / fit.in_level[0, levels] + 1.0 / fit.in_level[0, base])
         self.top = self._value(self.best)
 
-    def _value(self, log_ratio: Values) -> Values:
+    def _value(self, log_ratio: Floats) -> Floats:
         merged = _Merged(self.base, self.levels, log_ratio)
         return _climbed(self.fit, self.start, merged)[1]
 
-    def root(self, log_ratio: Values) -> Values:
+    def root(self, log_ratio: Floats) -> Floats:
         """Root of the deviance, >= 0."""
         return np.sqrt(np.maximum(0.0, 2.0 * (self.top - self._value(log_ratio))))
 
-    def bound(self, distance: float, side: float) -> Values:
+    def bound(self, distance: float, side: float) -> Floats:
         """Logarithm of the ratio on one side whose root is `distance`.
 
         The root is nearly a power of the way from the best: secant steps in logarithms of both.
@@ -230,5 +231,5 @@ class _Profile:
             way = np.minimum(way + np.clip(short / slope, -1.5, 1.5), np.log(FURTHEST))
             if np.abs(short).max() < 1e-6 or (way == before).all():
                 break
-        bound: Values = self.best + side * np.exp(way)
+        bound: Floats = self.best + side * np.exp(way)
         return bound

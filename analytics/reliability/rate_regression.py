@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    Values = NDArray[np.float64]
+    from analytics.arrays import Floats
+
     Codes = NDArray[np.intp]
 
 ROUNDS: Final = 4
@@ -202,9 +203,9 @@ class _Data:
 
     node: Codes
     level: Codes
-    counts: Values
-    exposure: Values
-    design: Values
+    counts: Floats
+    exposure: Floats
+    design: Floats
 
     @cached_property
     def cells(self) -> Cells:
@@ -217,7 +218,7 @@ class _Spread:
     """How counts scatter beyond Poisson."""
 
     frailty: float
-    of_level: Values
+    of_level: Floats
     """Variance over mean of each level's count, >= 1."""
     typical: float
     spare: int
@@ -230,10 +231,10 @@ class _Spread:
 
 
 def _design(
-    factors: Mapping[str, Sequence[str]], exposure: Values
-) -> tuple[Values, tuple[str, ...]]:
+    factors: Mapping[str, Sequence[str]], exposure: Floats
+) -> tuple[Floats, tuple[str, ...]]:
     """Indicators of each factor's values but the one of most exposure; factors that differ."""
-    columns: list[Values] = []
+    columns: list[Floats] = []
     kept: list[str] = []
     for name, values in factors.items():
         found, code = _coded(values)
@@ -272,7 +273,7 @@ def _spread(data: _Data) -> _Spread:
     return _Spread(frailty, of_level, typical, spare)
 
 
-def _expected(data: _Data, in_level: Values, adjustment: Values) -> Values:
+def _expected(data: _Data, in_level: Floats, adjustment: Floats) -> Floats:
     """Expected counts of nodes at levels, which sum to each level's count."""
     relative = data.exposure * np.exp(data.design @ adjustment)
     of_level = _sums(data.level, relative)
@@ -282,12 +283,12 @@ def _expected(data: _Data, in_level: Values, adjustment: Values) -> Values:
     return _sums(place, relative * rates[data.level], shape[0] * shape[1]).reshape(shape)
 
 
-def _sums(place: Codes, values: Values, n: int = 0) -> Values:
+def _sums(place: Codes, values: Floats, n: int = 0) -> Floats:
     """Sum of the values at each place."""
     return np.bincount(place, weights=values, minlength=n).astype(np.float64)
 
 
-def _frailty(total: Values, mean: Values, free: Values) -> float:
+def _frailty(total: Floats, mean: Floats, free: Floats) -> float:
     """v >= 0 for which the nodes' squared deviations are as large as expected."""
     frailty = 0.0
     for _ in range(20):

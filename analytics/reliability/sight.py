@@ -57,12 +57,12 @@ class Sight:
     @property
     def days(self) -> int:
         """Days of all clusters."""
-        return sum(each.days for each in self.clusters)
+        return sum(cluster.days for cluster in self.clusters)
 
     @property
     def seen(self) -> int:
         """Of them, those on which a failure could be seen."""
-        return sum(each.seen for each in self.clusters)
+        return sum(cluster.seen for cluster in self.clusters)
 
     @property
     def none(self) -> bool:
@@ -72,7 +72,7 @@ class Sight:
     @property
     def jobs_unknown(self) -> bool:
         """Whether no job of the time was recorded: then nobody knows what a fault ended."""
-        return not any(each.jobs for each in self.clusters)
+        return not any(cluster.jobs for cluster in self.clusters)
 
     @property
     def without(self) -> bool:
@@ -82,13 +82,13 @@ class Sight:
     @property
     def blind(self) -> tuple[str, ...]:
         """Clusters of which no failure could be seen, where one of another could."""
-        return tuple(each.cluster for each in self.clusters if not each.seen and self.seen)
+        return tuple(cluster.cluster for cluster in self.clusters if not cluster.seen and self.seen)
 
     @property
     def beyond(self) -> bool:
         """Whether no record of any cluster is of the time asked about."""
         return bool(self.clusters) and all(
-            each.beyond or each.recorded is None for each in self.clusters
+            cluster.beyond or cluster.recorded is None for cluster in self.clusters
         )
 
     def of(self, cluster: str) -> Sight:
@@ -140,13 +140,13 @@ def sight(
     return Sight(
         tuple(
             _of_cluster(
-                each,
-                days[names == each],
-                days[(names == each) & (evidence["source"] == JOBS)],
-                [source for source in sources if source.cluster == each],
+                cluster,
+                days[names == cluster],
+                days[(names == cluster) & (evidence["source"] == JOBS)],
+                [source for source in sources if source.cluster == cluster],
                 (from_at, to_at),
             )
-            for each in asked
+            for cluster in asked
         )
     )
 
@@ -169,7 +169,7 @@ def _of_cluster(
     if not len(recorded):
         return ClusterSight(cluster, n_days)
     shows = can_show(sources)
-    jobs = [each for each in sources if each.source == JOBS]
+    jobs = [source for source in sources if source.source == JOBS]
     within = _within(recorded, int(first), int(last))
     with_jobs = _within(of_jobs, int(first), int(last)) if len(of_jobs) else within[:0]
     return ClusterSight(
@@ -177,8 +177,8 @@ def _of_cluster(
         n_days,
         _n_seen(cluster, within, shows),
         _n_seen(cluster, with_jobs, jobs),
-        tuple(each.source for each in shows),
-        tuple(each.source for each in shows if _n_seen(cluster, within, [each])),
+        tuple(source.source for source in shows),
+        tuple(source.source for source in shows if _n_seen(cluster, within, [source])),
         (EPOCH + int(recorded.min()) * DAY, EPOCH + int(recorded.max()) * DAY),
         beyond=not len(within),
     )

@@ -43,8 +43,7 @@ def _links(files: Sequence[str | None], _: Limits, *, least_ratio: float) -> Exa
 
 def _links_parcel() -> Parcel:
     from analytics.estimate import Estimate
-    from analytics.nodes.links.findings import Finding
-    from analytics.nodes.links.verdict import SlowLinks
+    from analytics.nodes.links.verdict import Finding, SlowLinks
     from app.answers.nodes.links import Examined
 
     return Parcel(Examined, SlowLinks, Finding, Estimate)
@@ -72,9 +71,7 @@ def _machines(files: Sequence[str], _: Limits) -> ExaminedMachines:
 
 def _machines_parcel() -> Parcel:
     from analytics.nodes.machines.asked import Nearest
-    from analytics.nodes.machines.detection import Detection
-    from analytics.nodes.machines.heat_map import HeatMap
-    from analytics.nodes.machines.settings import Settings
+    from analytics.nodes.machines.detection import Detection, HeatMap, Settings
     from app.answers.nodes.machines import Examined
 
     return Parcel(Examined, Detection, Nearest, HeatMap, Settings)

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the verdict, or writes settings."""
-    from analytics.nodes.machines.settings import Settings
+    from analytics.nodes.machines.detection import Settings
     from app.answers.nodes import machines
     from data.machine_settings import read_settings, write_settings
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from analytics.training.stragglers.step_model import StepModel
     from analytics.training.stragglers.timeline import TimelineOf
     from analytics.training.stragglers.trace import TraceRows
-    from analytics.training.stragglers.what_if import WhatIf
     from app.answers.training.analysed import AnalysedTrace
 
 EXAMPLE = "faultline stragglers ./demo-store/metrics/straggler_traces/*.parquet"
@@ -67,7 +67,7 @@ class TraceOptions:
         if target.exists() and given.exists() and target.samefile(given):
             raise DataError(f"--timeline {target} is the trace itself: name another file")
 
-    def write_timeline(self, model: WhatIf) -> None:
+    def write_timeline(self, model: StepModel) -> None:
         """Writes the timeline, if one is wanted."""
         from analytics.training.stragglers.timeline import drawn_timeline
 
@@ -244,7 +244,7 @@ def _analysed_trace(
 def _analysed(name: str, meta_name: str | None, options: TraceOptions) -> AnalysedTrace:
     from analytics.training.stragglers.analysis import analyse_trace
     from analytics.training.stragglers.fixes import Part, fixed
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.step_model import StepModel
     from app.answers.training.analysed import AnalysedTrace
     from data.ingest.readers.training.straggler_trace import trace_meta
 
@@ -258,7 +258,7 @@ def _analysed(name: str, meta_name: str | None, options: TraceOptions) -> Analys
     rows = _rows(name, partial=options.partial)
     meta = trace_meta(rows, name, meta_name)
     note_time()
-    model = WhatIf.of_rows(rows, dsp_size=meta.dsp_size or 1)
+    model = StepModel.of_rows(rows, dsp_size=meta.dsp_size or 1)
     analysis = analyse_trace(model, on_slowdowns=note_time)
     note_time()
     fixes = fixed(model, [Part.named(part) for part in options.fixes])

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.efficiency.goodput import GoodputLedger
+    from analytics.failures.calibration import SizeChance
     from analytics.failures.incident_rate import IncidentSummary
-    from analytics.failures.misattribution import SizeChance
     from analytics.failures.summary import FailureSummary
     from analytics.reliability.mttf import MttfReport
     from app.answers.content import Answer, Missing

@@ -11,9 +11,8 @@ import hashlib
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from analytics.fleet.outages import Seen, outages
-from analytics.fleet.pod_attempts import PodRun, attempts
-from analytics.fleet.queue_attempts import QueueChange, end_of, queue_attempts
+from analytics.fleet.inventory import Seen, outages
+from analytics.fleet.pod_attempts import PodRun, QueueChange, attempts, end_of, queue_attempts
 from data.tables import records, tables
 from data.tables.node_events import CONDITIONS as SOURCE
 from data.tables.table import NODE_AS_WRITTEN, UNNAMED
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from analytics.fleet.outages import Outage
+    from analytics.fleet.inventory import Outage
     from analytics.fleet.pod_attempts import Attempt
     from data.publish.merge import Touched
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from analytics.arrays import Bools, Floats
     from analytics.frames import Columns
     from data.filters import Selection
     from data.store import Store
@@ -266,7 +267,7 @@ def of_size(rows: Columns, min_gpus: int) -> Columns:
     return chosen(rows, (rows["n_gpus"] >= min_gpus) | rows["node_time"])
 
 
-def chosen(rows: Columns, which: NDArray[np.bool_]) -> Columns:
+def chosen(rows: Columns, which: Bools) -> Columns:
     """Some of the rows."""
     return {name: column[which] for name, column in rows.items()}
 
@@ -356,7 +357,7 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
     )
 
 
-def repair_minutes(store: Store, selection: Selection) -> NDArray[np.float64]:
+def repair_minutes(store: Store, selection: Selection) -> Floats:
     """Minutes down of each failure of a node in the period whose repair is known."""
     columns = store.columns(
         f"""SELECT repair_minutes FROM node_failures

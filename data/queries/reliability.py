@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from analytics.arrays import Floats, Ints
     from analytics.frames import Columns
     from data.filters import Selection
     from data.store import Store
@@ -194,10 +195,10 @@ def _without_node(logged: Columns, left_out: Sequence[str]) -> dict[str | None, 
     return dict(sorted(Counter(hits).items(), key=lambda item: (-item[1], item[0] or "")))
 
 
-def _hours(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
+def _hours(times: NDArray[np.datetime64]) -> Floats:
     """Hours since the first of the times."""
     passed = (times - times.min() if len(times) else times).astype(np.int64)
-    hours: NDArray[np.float64] = passed / 1_000_000 / 3600.0
+    hours: Floats = passed / 1_000_000 / 3600.0
     return hours
 
 
@@ -265,7 +266,7 @@ def _by_node(store: Store, selection: Selection, failed: Columns) -> Columns:
     return {"failures": failures, "exposure_node_days": held["exposure_node_days"]}
 
 
-def _ordinals(values: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:
+def _ordinals(values: NDArray[Any], names: Sequence[str]) -> Ints:
     """The place of each value among the names."""
     ordinals = np.zeros(len(values), np.int64)
     for place, name in enumerate(names):
@@ -274,7 +275,7 @@ def _ordinals(values: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _places(
-    groups: Sequence[NDArray[np.int64]], days: Sequence[NDArray[np.datetime64]]
+    groups: Sequence[Ints], days: Sequence[NDArray[np.datetime64]]
 ) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """All pairs of group and day, sorted, and of the rows of each table the place of theirs."""
     pairs = [
@@ -285,7 +286,7 @@ def _places(
     return keys, [np.searchsorted(keys, pair) for pair in pairs]
 
 
-def _sums(places: NDArray[np.intp], values: NDArray[Any], n_places: int) -> NDArray[np.float64]:
+def _sums(places: NDArray[np.intp], values: NDArray[Any], n_places: int) -> Floats:
     """Sum of the values at each place; NaN where one of them is."""
     sums = np.array(sums_by_group(places, values, n_places), np.float64)
     sums[places[np.isnan(values)]] = np.nan

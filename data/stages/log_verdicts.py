@@ -139,7 +139,7 @@ def _changed_discounts(
     ).fetchall()
     if counts.empty and not any(discounts for *_, discounts in known):
         return {}
-    from analytics.failures.log_classifier.background import line_ratios
+    from analytics.failures.calibration import line_ratios
 
     counts["ratio"] = line_ratios(counts)
     common = counts[counts["ratio"].lt(1.0)]

@@ -55,10 +55,10 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
 def results(path: Path, *, dsp_size: int) -> dict[str, object]:
     """What the what-if says of the trace in a file, by column."""
     from analytics.training.stragglers.analysis import analyse_trace, analysis_record
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.step_model import StepModel
 
     try:
-        analysis = analyse_trace(WhatIf.of_rows(read_trace(path), dsp_size=dsp_size))
+        analysis = analyse_trace(StepModel.of_rows(read_trace(path), dsp_size=dsp_size))
     except AnalysisError as error:
         return {"results": json.dumps({"error": str(error)})}
     slow = analysis.slowdowns

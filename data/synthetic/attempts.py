@@ -8,7 +8,7 @@ from collections import OrderedDict
 from heapq import heappush
 from typing import TYPE_CHECKING, Final
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.spec import GPUS_PER_NODE
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ ENDS, RETURNS, FALLS_DUE, IS_READY = (kind << 32 for kind in range(4))
 Entry = tuple[int, int]
 """A waiting job and the time of its requeue, -1 if it was not requeued."""
 
-_CYCLE_S: Final = cal.CHECKPOINT_INTERVAL_S + cal.CHECKPOINT_WRITE_S
+_CYCLE_S: Final = published.CHECKPOINT_INTERVAL_S + published.CHECKPOINT_WRITE_S
 
 
 class Attempts:
@@ -73,15 +73,15 @@ class Attempts:
 
     def preemptions_due(self) -> float:
         """Preemptions missing to the published share of attempts; negative if there are more."""
-        return cal.STATE_SHARES["PREEMPTED"] * len(self.job) - self._n_preempted
+        return published.STATE_SHARES["PREEMPTED"] * len(self.job) - self._n_preempted
 
     def run_s(self, job: int) -> int:
         """Running time that an undisturbed attempt of the job would now take."""
         work = self._left[job]
         if self.gpus[job] <= GPUS_PER_NODE:
             return work
-        writes = (work - 1) // cal.CHECKPOINT_INTERVAL_S
-        return cal.STARTUP_S + work + writes * cal.CHECKPOINT_WRITE_S
+        writes = (work - 1) // published.CHECKPOINT_INTERVAL_S
+        return published.STARTUP_S + work + writes * published.CHECKPOINT_WRITE_S
 
     def begin(self, entry: Entry, at_s: int, hazard: float) -> int:
         """An attempt starts; `hazard` is the failure rate per second of all it runs on."""
@@ -142,11 +142,11 @@ class Attempts:
         job = self.job[attempt]
         ran = at_s - self.start[attempt]
         if self.gpus[job] > GPUS_PER_NODE:
-            saved = max(0, ran - cal.STARTUP_S) // _CYCLE_S
+            saved = max(0, ran - published.STARTUP_S) // _CYCLE_S
         else:
-            saved = ran // cal.CHECKPOINT_INTERVAL_S
-        self._left[job] = max(1, self._left[job] - saved * cal.CHECKPOINT_INTERVAL_S)
-        ready = at_s + cal.REQUEUE_HOLD_S + int(self.random.random() * 60)
+            saved = ran // published.CHECKPOINT_INTERVAL_S
+        self._left[job] = max(1, self._left[job] - saved * published.CHECKPOINT_INTERVAL_S)
+        ready = at_s + published.REQUEUE_HOLD_S + int(self.random.random() * 60)
         heappush(self.agenda, ready << SHIFT | IS_READY | len(self.requeued))
         self.requeued.append((job, at_s, urgent))
 

@@ -114,7 +114,7 @@ def demo_cluster(spec: DemoSpec, progress: Callable[[str], None] = lambda _: Non
 
     Notes
     -----
-    Sizes, states, utilisation and failure rate follow the published figures of `calibration`, but
+    Sizes, states, utilisation and failure rate follow the published figures of `published`, but
     NODE_FAIL: its share of attempts (0.1 % in the paper) follows from the failure rate and the
     mean length of jobs, about 0.03 %. The published mix needs clusters that jobs of 256 GPUs fit
     into: below 64 nodes, three quarters of the cluster are the largest job. Below about 2,000

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    from analytics.arrays import Bools, Ints
 
 CLUSTER = "demo"
 """Name of the demo cluster."""
@@ -37,7 +37,7 @@ def words(codes: NDArray[np.integer], values: Sequence[str] | pa.Array) -> pa.Di
     return pa.DictionaryArray.from_arrays(pa.array(numbers, mask=codes < 0), unique.dictionary)
 
 
-def times(seconds: NDArray[np.floating] | Ints, known: NDArray[np.bool_] | None = None) -> pa.Array:
+def times(seconds: NDArray[np.floating] | Ints, known: Bools | None = None) -> pa.Array:
     """UTC timestamps from seconds of the period; NULL where not known."""
     micros = np.round(seconds * 1_000_000).astype(np.int64) + START_S * 1_000_000
     return pa.array(
@@ -45,7 +45,7 @@ def times(seconds: NDArray[np.floating] | Ints, known: NDArray[np.bool_] | None 
     )
 
 
-def ints(values: NDArray[np.integer], known: NDArray[np.bool_] | None = None) -> pa.Array:
+def ints(values: NDArray[np.integer], known: Bools | None = None) -> pa.Array:
     """Whole numbers; NULL where not known."""
     return pa.array(values, mask=None if known is None else ~known)
 

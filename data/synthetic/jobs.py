@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.columns import ints, times, words
 from data.synthetic.schedule import NODE_FAIL, STATES
 from data.synthetic.scheduler import LARGE_ABOVE_GPUS
@@ -20,13 +20,10 @@ from data.synthetic.spec import GPUS_PER_NODE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Floats, Ints
     from data.synthetic.cluster import Played
     from data.synthetic.fleet import Fleet
     from data.synthetic.schedule import Schedule
-
-    Ints = NDArray[np.int64]
 
 ACCOUNTS: Final = (
     *("foundation", "multimodal", "alignment", "speech", "vision", "recsys"),
@@ -84,7 +81,7 @@ def people(n_gpus: Ints, rng: np.random.Generator) -> People:
     )
 
 
-def _drawn(group: Ints, weights: NDArray[np.float64], rng: np.random.Generator) -> Ints:
+def _drawn(group: Ints, weights: Floats, rng: np.random.Generator) -> Ints:
     """For each job a column of the weights of its group, which sum to 1."""
     drawn = np.empty(len(group), dtype=np.int64)
     for number, of_group in enumerate(weights):
@@ -248,8 +245,8 @@ def _time_limits(schedule: Schedule) -> Ints:
     """Limits, seconds: the next usual one above the longest attempt; a TIMEOUT ran into its own."""
     longest = np.zeros(schedule.n_jobs, dtype=np.int64)
     np.maximum.at(longest, schedule.job, schedule.ran_s)
-    wanted = np.maximum(longest, 60) * 1.2 / cal.HOUR_S
-    usual = _LIMITS_H[np.searchsorted(_LIMITS_H[:-1], wanted)] * cal.HOUR_S
+    wanted = np.maximum(longest, 60) * 1.2 / published.HOUR_S
+    usual = _LIMITS_H[np.searchsorted(_LIMITS_H[:-1], wanted)] * published.HOUR_S
     reached = np.maximum(schedule.ran_s // 60 * 60, 60)
     return np.where(schedule.in_state("TIMEOUT"), reached, usual.astype(np.int64)[schedule.job])
 

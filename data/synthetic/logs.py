@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.columns import ints, times, words
 from data.synthetic.jobs import FIRST_JOB_ID, job_ids
 from data.synthetic.schedule import CAUSE_NAMES, NODE_FAIL
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.arrays import Bools, Ints
     from data.synthetic.cluster import Played
     from data.synthetic.fleet import Fleet
     from data.synthetic.schedule import Schedule, Verdicts
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 MOST_LOGS: Final = 1_500
 """Logs of hardware failures, and again as many of other failures, that are written at most."""
@@ -220,7 +218,9 @@ def training_metrics_table(demo: Played) -> pa.Table:
             "step_time_s": _floats(duration, plain),
             "throughput": _floats(gpus * _TOKENS_PER_GPU_S * (1 + 0.01 * noise[2]), plain),
             "checkpoint_event": words(event, _EVENTS),
-            "checkpoint_s": _floats(np.full(len(row), cal.CHECKPOINT_WRITE_S), event == _SAVED),
+            "checkpoint_s": _floats(
+                np.full(len(row), published.CHECKPOINT_WRITE_S), event == _SAVED
+            ),
         }
     )
 
@@ -232,24 +232,24 @@ def _run_rows(
     saved_step, every = 0, max(round(ROW_EVERY_S / step_s), 1)
     rows = np.flatnonzero((schedule.job == job) & (schedule.start_s >= 0))
     for row in rows[np.argsort(schedule.start_s[rows])].tolist():
-        worked_s = int(schedule.ran_s[row]) - cal.STARTUP_S
+        worked_s = int(schedule.ran_s[row]) - published.STARTUP_S
         if worked_s < 0:
             continue
         step, at, event = _attempt_rows(worked_s, step_s)
         logged = (event != _PLAIN) | ((saved_step + step) % every == 0) | (step == 1)
         logged &= (event != _LOADED) | (saved_step > 0)
-        yield row, saved_step + step[logged], cal.STARTUP_S + at[logged], event[logged]
+        yield row, saved_step + step[logged], published.STARTUP_S + at[logged], event[logged]
         saved_step += int(step[event == _SAVED].max(initial=0))
 
 
 def _attempt_rows(worked_s: int, step_s: int) -> tuple[Ints, Ints, NDArray[np.int8]]:
     """Load, steps and saves of an attempt: step and second, both from its first step, and event."""
-    cycle_s = cal.CHECKPOINT_INTERVAL_S + cal.CHECKPOINT_WRITE_S
-    per_cycle = cal.CHECKPOINT_INTERVAL_S // step_s
+    cycle_s = published.CHECKPOINT_INTERVAL_S + published.CHECKPOINT_WRITE_S
+    per_cycle = published.CHECKPOINT_INTERVAL_S // step_s
     n_saves, rest_s = divmod(worked_s, cycle_s)
     n_steps = n_saves * per_cycle + min(rest_s // step_s, per_cycle)
     step = np.arange(1, n_steps + 1)
-    at = step * step_s + (step - 1) // per_cycle * cal.CHECKPOINT_WRITE_S
+    at = step * step_s + (step - 1) // per_cycle * published.CHECKPOINT_WRITE_S
     saves = np.arange(1, n_saves + 1)
     kind = np.repeat([_LOADED, _PLAIN, _SAVED], [1, n_steps, n_saves]).astype(np.int8)
     steps = np.concatenate([[0], step, saves * per_cycle])
@@ -258,6 +258,6 @@ def _attempt_rows(worked_s: int, step_s: int) -> tuple[Ints, Ints, NDArray[np.in
     return steps[order], seconds[order], kind[order]
 
 
-def _floats(values: NDArray[np.generic], known: NDArray[np.bool_]) -> pa.Array:
+def _floats(values: NDArray[np.generic], known: Bools) -> pa.Array:
     """Numbers to six digits; NULL where not known."""
     return pa.array(np.round(values.astype(np.float64), 6), mask=~known)

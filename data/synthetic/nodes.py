@@ -8,31 +8,30 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.columns import constant, event_ids, ints, times, words
 from data.synthetic.fleet import (
     CAUSES,
+    INSPECTED,
     INSPECTION,
+    LEMON_KINDS,
     MAINTENANCE,
+    NO_FAULT,
     NODES_PER_RACK,
     RACKS_PER_POD,
     REPAIR,
     Evidence,
 )
-from data.synthetic.lemons import INSPECTED, LEMON_KINDS, NO_FAULT
 from data.synthetic.schedule import ILLEGAL_ACCESS
 from data.synthetic.spec import GPUS_PER_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Ints
     from data.synthetic.cluster import Played
     from data.synthetic.fleet import Fleet
     from data.synthetic.schedule import Schedule
-
-    Ints = NDArray[np.int64]
 
 GPU_MODEL: Final = "A100-SXM4-80GB"
 
@@ -63,7 +62,7 @@ def nodes_table(demo: Played) -> pa.Table:
     return pa.table(
         {
             "node": nodes.names,
-            "first_seen_at": times(-nodes.installed_days * cal.DAY_S),
+            "first_seen_at": times(-nodes.installed_days * published.DAY_S),
             "last_seen_at": times(np.full(n, demo.spec.period_s)),
             "gpus": ints(np.full(n, GPUS_PER_NODE, dtype=np.int32)),
             "rack": words(rack, [f"r{i + 1:03d}" for i in range(rack[-1] + 1)]),
@@ -79,7 +78,7 @@ def node_facts_table(demo: Played) -> pa.Table:
     """Driver, firmware and delivery of every node; the driver changes at a maintenance."""
     schedule, nodes, n = demo.schedule, demo.nodes, len(demo.nodes)
     changed_s = _driver_changes(schedule, n)
-    installed_s = -nodes.installed_days * cal.DAY_S
+    installed_s = -nodes.installed_days * published.DAY_S
     updated = np.flatnonzero(changed_s >= 0)
     _, delivery = np.unique(-nodes.installed_days, return_inverse=True)
     node = np.concatenate([np.arange(n), updated, np.arange(n), np.arange(n)])
@@ -396,7 +395,7 @@ def _background(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
     False alarms are so rare that far less than 1 % of completed jobs see one (A4).
     """
     nodes, period_s = demo.nodes, demo.schedule.period_s
-    node_days = len(nodes) * period_s / cal.DAY_S
+    node_days = len(nodes) * period_s / published.DAY_S
     n, n_false = rng.poisson([_PER_NODE_DAY * node_days, _FALSE_ALARMS_PER_NODE_DAY * node_days])
     shares = [share for share, _ in _BACKGROUND]
     kinds = np.array([KINDS.index(one) for _, one in _BACKGROUND])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.attempts import ID_MASK, IS_READY, KIND_MASK, PREEMPTED, REQUEUED
 from data.synthetic.fleet import CAUSES
 from data.synthetic.spec import GPUS_PER_NODE
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.arrays import Bools, Ints
     from data.synthetic.fleet import Fault
     from data.synthetic.scheduler import Scheduler
     from data.synthetic.spec import DemoSpec
     from data.synthetic.workload import Workload
 
-    Ints = NDArray[np.int64]
     Codes = NDArray[np.int8]
 
 OUTAGE_COLUMNS: Final = ("node", "start_s", "end_s", "kind", "reference")
@@ -91,7 +91,7 @@ class Schedule:
         begin = int(self.begins[row])
         return self.nodes[begin : begin + int(self.n_nodes[row])]
 
-    def in_state(self, *names: str) -> NDArray[np.bool_]:
+    def in_state(self, *names: str) -> Bools:
         """Which attempts have one of the states."""
         return np.isin(self.state, [STATES.index(name) for name in names])
 
@@ -159,7 +159,9 @@ def _played(spec: DemoSpec, workload: Workload, played: Scheduler) -> dict[str, 
         "n_gpus": workload.n_gpus[job],
         "state": state,
         "submit_s": np.where(again < 0, workload.submit_s[job], again),
-        "eligible_s": np.where(again < 0, workload.eligible_s[job], again + cal.REQUEUE_HOLD_S),
+        "eligible_s": np.where(
+            again < 0, workload.eligible_s[job], again + published.REQUEUE_HOLD_S
+        ),
         "start_s": column(attempts.start, nothing),
         "end_s": end,
         "restarts": restarts,
@@ -190,8 +192,8 @@ def _waiting(played: Scheduler) -> Iterator[tuple[int, int]]:
 
 def _cancelled_waiting(period_s: int, jobs: range, rng: np.random.Generator) -> dict[str, Ints]:
     """Columns of single-node jobs whose owners cancel them before they start."""
-    sizes = np.array(list(cal.SMALL_JOBS))
-    weights = np.array([share for share, _ in cal.SMALL_JOBS.values()])
+    sizes = np.array(list(published.SMALL_JOBS))
+    weights = np.array([share for share, _ in published.SMALL_JOBS.values()])
     n = len(jobs)
     submit = rng.integers(0, period_s - 1, n)
     nothing = np.full(n, -1)
@@ -218,7 +220,7 @@ def _rank_by_first(job: Ints) -> Ints:
     return rank
 
 
-def _nodes(slots: Ints, n_nodes: Ints, *, gang: NDArray[np.bool_], gang_nodes: Ints) -> Ints:
+def _nodes(slots: Ints, n_nodes: Ints, *, gang: Bools, gang_nodes: Ints) -> Ints:
     """The nodes of all attempts, one attempt after the other."""
     begins = np.cumsum(n_nodes) - n_nodes
     within = np.arange(n_nodes.sum()) - np.repeat(begins, n_nodes)
@@ -269,15 +271,15 @@ CAUSE_DOMAINS: Final = (
 class Verdicts:
     """Attempts that failed or were requeued by hand, in the order of the schedule."""
 
-    row: NDArray[np.int64]
+    row: Ints
     """Row of the schedule."""
-    cause: NDArray[np.int64]
-    has_event: NDArray[np.bool_]
+    cause: Ints
+    has_event: Bools
     """Whether a health event near the end of the attempt shows the cause."""
 
-    def of(self, name: str) -> NDArray[np.int64]:
+    def of(self, name: str) -> Ints:
         """Rows of the schedule that one cause ended."""
-        chosen: NDArray[np.int64] = self.row[self.cause == CAUSE_NAMES.index(name)]
+        chosen: Ints = self.row[self.cause == CAUSE_NAMES.index(name)]
         return chosen
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.attempts import (
     ENDS,
     FALLS_DUE,
@@ -96,7 +96,7 @@ class Gangs:
 
     def _start_medium(self, at_s: int) -> bool:
         job, _ = self.medium[0]
-        if self.large and self._attempts.run_s(job) > cal.PREEMPTIBLE_AFTER_S:
+        if self.large and self._attempts.run_s(job) > published.PREEMPTIBLE_AFTER_S:
             return False
         return self._start(self.medium, self._claim(job, at_s), at_s)
 
@@ -150,7 +150,7 @@ class Gangs:
         """Nodes for a job, of smaller ones that have had their two hours and of the empty ones."""
         size = self._attempts.gpus[job] // GPUS_PER_NODE
         lacking = size - len(self._nodes.free)
-        begun_by = at_s - cal.PREEMPTIBLE_AFTER_S
+        begun_by = at_s - published.PREEMPTIBLE_AFTER_S
         chosen: list[int] = []
         for n, attempt in sorted((n, attempt) for attempt, n in self._running.items()):
             if lacking <= 0 or n >= size:

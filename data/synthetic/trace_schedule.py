@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
+    from analytics.arrays import Floats
+
     Columns: TypeAlias = dict[str, NDArray[np.generic]]
 
 Direction: TypeAlias = Literal["forward", "backward"]

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.jobs import job_ids
 from data.synthetic.logs import logged_jobs
 from data.synthetic.spec import GPUS_PER_NODE, START_S
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:
+    from analytics.arrays import Floats
     from data.synthetic.cluster import Played
     from data.synthetic.schedule import Schedule
-    from data.synthetic.trace_schedule import Columns, Floats
+    from data.synthetic.trace_schedule import Columns
 
 STAGES: Final = 4
 LEAST_NODES, MOST_NODES = 2 * STAGES, 8 * STAGES
@@ -43,7 +44,7 @@ _COSTS_S: Final = {
     "optimizer": 0.02,
 }
 """Operation -> about how long it takes."""
-_BEGINS_AFTER_S: Final = 2 * cal.HOUR_S
+_BEGINS_AFTER_S: Final = 2 * published.HOUR_S
 _BETWEEN_STEPS_S: Final = 0.05
 
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.columns import words
-from data.synthetic.fleet import INSPECTION, MAINTENANCE, REPAIR
+from data.synthetic.fleet import INSPECTION, MAINTENANCE, REPAIR, SIGNAL_DAYS
 from data.synthetic.jobs import job_ids
-from data.synthetic.lemons import SIGNAL_DAYS
 from data.synthetic.logs import logged_jobs
 from data.synthetic.schedule import CAUSE_DOMAINS, CAUSE_NAMES
 from data.synthetic.spec import GPUS_PER_NODE, START_AT
@@ -22,16 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Floats, Ints
     from data.synthetic.cluster import Played
     from data.synthetic.fleet import Fleet
     from data.synthetic.schedule import Schedule
     from data.synthetic.spec import DemoSpec
     from data.synthetic.traces import PlantedTrace
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 
 def ledger(spec: DemoSpec, schedule: Schedule) -> dict[str, int]:
@@ -61,11 +56,11 @@ def running_gpu_s(schedule: Schedule) -> dict[str, Ints]:
     """GPU-seconds of running time of each attempt by bucket."""
     ran, gpus = schedule.ran_s, schedule.n_gpus
     gang = gpus > GPUS_PER_NODE
-    startup = np.where(gang, np.minimum(ran, cal.STARTUP_S), 0)
-    cycle = cal.CHECKPOINT_INTERVAL_S + np.where(gang, cal.CHECKPOINT_WRITE_S, 0)
+    startup = np.where(gang, np.minimum(ran, published.STARTUP_S), 0)
+    cycle = published.CHECKPOINT_INTERVAL_S + np.where(gang, published.CHECKPOINT_WRITE_S, 0)
     cycles, rest = np.divmod(ran - startup, cycle)
-    unsaved = np.minimum(rest, cal.CHECKPOINT_INTERVAL_S)
-    worked = cycles * cal.CHECKPOINT_INTERVAL_S + unsaved
+    unsaved = np.minimum(rest, published.CHECKPOINT_INTERVAL_S)
+    worked = cycles * published.CHECKPOINT_INTERVAL_S + unsaved
     struck = schedule.strike >= 0
     preempted = schedule.in_state("PREEMPTED")
     requeued = schedule.in_state("REQUEUED")
@@ -206,7 +201,7 @@ def planted_causes_table(demo: Played) -> pa.Table:
 
 def _lemon_nodes(schedule: Schedule, nodes: Fleet) -> list[dict[str, object]]:
     """What was planted in each lemon."""
-    period_s, month_s = schedule.period_s, SIGNAL_DAYS * cal.DAY_S
+    period_s, month_s = schedule.period_s, SIGNAL_DAYS * published.DAY_S
     counted = np.ones(len(schedule), dtype=bool)
     running = _exposure_s(schedule, counted, len(nodes)) / period_s
     outages = schedule.outages
@@ -269,11 +264,11 @@ def _planted_rate(schedule: Schedule, nodes: Fleet) -> float:
         counted = np.ones(len(schedule), dtype=bool)
     exposure = _exposure_s(schedule, counted, len(nodes))
     if not exposure.any():
-        return float(nodes.hazard.mean() * cal.DAY_S * 1000)
-    return float((nodes.hazard * exposure).sum() / exposure.sum() * cal.DAY_S * 1000)
+        return float(nodes.hazard.mean() * published.DAY_S * 1000)
+    return float((nodes.hazard * exposure).sum() / exposure.sum() * published.DAY_S * 1000)
 
 
-def _exposure_s(schedule: Schedule, counted: NDArray[np.bool_], n_nodes: int) -> Floats:
+def _exposure_s(schedule: Schedule, counted: Bools, n_nodes: int) -> Floats:
     """Running time of whole nodes' GPUs in counted attempts, by node, seconds."""
     share = np.minimum(schedule.n_gpus / GPUS_PER_NODE, 1) * schedule.ran_s * counted
     weights = np.repeat(share, schedule.n_nodes)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import ndtri
 
-from data.synthetic import calibration as cal
+from data.synthetic import published
 from data.synthetic.spec import GPUS_PER_NODE, UTILISATION, DemoSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from analytics.arrays import Floats, Ints
 
 OUTCOMES: Final = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY")
 """How a job ends if nothing interrupts it; `Workload.outcome` is an index into it."""
@@ -51,8 +50,8 @@ class Workload:
 def wall_s(work_s: Ints, n_gpus: Ints) -> Ints:
     """Running time of an undisturbed attempt: start-up and checkpoints of multi-node jobs added."""
     gang = n_gpus > GPUS_PER_NODE
-    writes = (work_s - 1) // cal.CHECKPOINT_INTERVAL_S * cal.CHECKPOINT_WRITE_S
-    return work_s + np.where(gang, cal.STARTUP_S + writes, 0)
+    writes = (work_s - 1) // published.CHECKPOINT_INTERVAL_S * published.CHECKPOINT_WRITE_S
+    return work_s + np.where(gang, published.STARTUP_S + writes, 0)
 
 
 def workload(spec: DemoSpec, rng: np.random.Generator) -> Workload:
@@ -61,7 +60,12 @@ def workload(spec: DemoSpec, rng: np.random.Generator) -> Workload:
     Counts of sizes and outcomes are exact to rounding and running times are stratified (one draw
     from each quantile), so that GPU-time, and with it utilisation, hardly varies with the seed.
     """
-    done = 1 - cal.CANCELLED_WAITING - cal.STATE_SHARES["PREEMPTED"] - cal.STATE_SHARES["REQUEUED"]
+    done = (
+        1
+        - published.CANCELLED_WAITING
+        - published.STATE_SHARES["PREEMPTED"]
+        - published.STATE_SHARES["REQUEUED"]
+    )
     n_jobs = max(1, int(spec.n_jobs * (done - 0.001)))
     classes = _classes(spec.n_nodes, n_jobs)
     n_gpus = np.repeat(classes.sizes, classes.counts)
@@ -79,8 +83,8 @@ def workload(spec: DemoSpec, rng: np.random.Generator) -> Workload:
 
 def _work_s(run_s: Floats, n_gpus: Ints, outcome: NDArray[np.int8]) -> Ints:
     """Productive part of undisturbed running times, at least a second, a minute of a TIMEOUT."""
-    cycle = cal.CHECKPOINT_INTERVAL_S + cal.CHECKPOINT_WRITE_S
-    steps = (run_s - cal.STARTUP_S) * cal.CHECKPOINT_INTERVAL_S / cycle
+    cycle = published.CHECKPOINT_INTERVAL_S + published.CHECKPOINT_WRITE_S
+    steps = (run_s - published.STARTUP_S) * published.CHECKPOINT_INTERVAL_S / cycle
     least = np.where(outcome == OUTCOMES.index("TIMEOUT"), 60, 1)
     work: Floats = np.maximum(np.where(n_gpus > GPUS_PER_NODE, steps, run_s), least)
     return work.astype(np.int64)
@@ -98,9 +102,9 @@ def _submitted(
     n_jobs = len(n_gpus)
     ready_s = np.minimum(ready.astype(np.int64), spec.period_s - 1)
     eligible_s = np.maximum(ready_s - 1 - rng.exponential(20, n_jobs).astype(np.int64), 0)
-    held = np.where(rng.random(n_jobs) < 0.05, rng.exponential(cal.HOUR_S, n_jobs), 0)
+    held = np.where(rng.random(n_jobs) < 0.05, rng.exponential(published.HOUR_S, n_jobs), 0)
     submit_s = np.maximum(eligible_s - held.astype(np.int64), 0)
-    share = cal.STATE_SHARES["REQUEUED"] * spec.n_jobs / n_jobs
+    share = published.STATE_SHARES["REQUEUED"] * spec.n_jobs / n_jobs
     chosen = np.flatnonzero(rng.random(n_jobs) < share)
     after = (wall_s(work_s, n_gpus)[chosen] * rng.random(len(chosen))).astype(np.int64) + 1
     return Workload(
@@ -135,18 +139,18 @@ def _classes(n_nodes: int, n_jobs: int) -> _Classes:
     below, three quarters of the nodes are one large job, so that the cluster still sees one.
     Shares of sizes that do not fit go to those of their group that do, else to the other groups.
     """
-    gpus, rarest = n_nodes * GPUS_PER_NODE, min(cal.LARGE_JOBS)
+    gpus, rarest = n_nodes * GPUS_PER_NODE, min(published.LARGE_JOBS)
     large = {}
-    for g, (share, time_share) in cal.LARGE_JOBS.items():
+    for g, (share, time_share) in published.LARGE_JOBS.items():
         rarity = 1.0 if g <= 0.3 * gpus or g == rarest else 0.3
         if g <= gpus / 2:
             large[g] = (share * rarity, time_share * rarity)
     if n_nodes < 64:
         large = {3 * n_nodes // 4 * GPUS_PER_NODE: (1.0, 1.0)} if n_nodes > 2 else {}
-    medium = {g: shares for g, shares in cal.MEDIUM_JOBS.items() if g < max(large, default=0)}
+    medium = {g: shares for g, shares in published.MEDIUM_JOBS.items() if g < max(large, default=0)}
     rows: list[tuple[float, float, float, float]] = []
-    for group, classes in (("small", cal.SMALL_JOBS), ("medium", medium), ("large", large)):
-        jobs_total, time_total = cal.GROUP_SHARES[group]
+    for group, classes in (("small", published.SMALL_JOBS), ("medium", medium), ("large", large)):
+        jobs_total, time_total = published.GROUP_SHARES[group]
         jobs = sum(share for share, _ in classes.values())
         time = sum(share for _, share in classes.values())
         rows += [
@@ -159,8 +163,8 @@ def _classes(n_nodes: int, n_jobs: int) -> _Classes:
 
 
 def _outcomes(n_jobs: int, rng: np.random.Generator) -> NDArray[np.int8]:
-    shares = np.array([cal.STATE_SHARES[state] for state in OUTCOMES])
-    shares[OUTCOMES.index("CANCELLED")] -= cal.CANCELLED_WAITING
+    shares = np.array([published.STATE_SHARES[state] for state in OUTCOMES])
+    shares[OUTCOMES.index("CANCELLED")] -= published.CANCELLED_WAITING
     counts = _rounded(shares / shares.sum() * n_jobs)
     return rng.permuted(np.repeat(np.arange(len(OUTCOMES), dtype=np.int8), counts))
 
@@ -175,7 +179,7 @@ def _run_times(
     """
     run_s = np.empty(len(outcome))
     target = UTILISATION * (1 - _REDONE) * spec.capacity_gpu_s
-    longest = min(cal.LONGEST_RUN_S, spec.period_s / 2)
+    longest = min(published.LONGEST_RUN_S, spec.period_s / 2)
     ends = np.cumsum(classes.counts)
     for i, size in enumerate(classes.sizes):
         part = slice(ends[i] - classes.counts[i], ends[i])
@@ -210,7 +214,7 @@ def _steady(n_gpus: Ints, run_s: Floats, spec: DemoSpec, *, rng: np.random.Gener
 def _by_the_clock(share: Floats, spec: DemoSpec, *, daily: float, weekly: float) -> Floats:
     """Times, seconds, by which a share of all was submitted: busy afternoons, quiet weekends."""
     grid = np.linspace(0, spec.period_s, max(2, int(spec.days * 24) + 1))
-    hour, day = grid / cal.HOUR_S % 24, grid / cal.DAY_S % 7
+    hour, day = grid / published.HOUR_S % 24, grid / published.DAY_S % 7
     busy = (1 + daily * np.cos((hour - 15) / 24 * 2 * np.pi)) * np.where(day < 5, 1, 1 - weekly)
     so_far = np.concatenate([[0.0], np.cumsum((busy[1:] + busy[:-1]) / 2)])
     return np.interp(share, so_far / so_far[-1], grid)

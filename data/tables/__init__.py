@@ -1,4 +1,4 @@
-"""The tables of a snapshot, one a module with all its facts; every other place reads them here.
+"""The tables of a snapshot, a family a module, each with all its facts; others read them here.
 
 Times are TIMESTAMPTZ in UTC, unknown is NULL, intervals are half-open [start_at, end_at). No
 PRIMARY KEY or UNIQUE: the merge in data.publish keeps keys unique, tests assert it.
@@ -31,11 +31,11 @@ def tables() -> dict[str, Table]:
     """Every table that a module of this folder declares, by name."""
     declared = [
         value
-        for module in sorted(info.name for info in iter_modules(__path__))
-        for value in vars(import_module(f"{__name__}.{module}")).values()
+        for module in iter_modules(__path__)
+        for value in vars(import_module(f"{__name__}.{module.name}")).values()
         if isinstance(value, Table)
     ]
-    return {table.name: table for table in declared}
+    return {table.name: table for table in sorted(declared, key=lambda table: table.name)}
 
 
 def records() -> dict[str, Records]:

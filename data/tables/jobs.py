@@ -1,4 +1,6 @@
-"""Attempts of jobs, and the nodes of each."""
+"""Attempts of jobs, the nodes of each, what became of them in a queue, and their runs."""
+
+from __future__ import annotations
 
 from data.tables.table import (
     NODE_WRITTEN,
@@ -6,6 +8,7 @@ from data.tables.table import (
     Records,
     Table,
     bigint,
+    boolean,
     double,
     integer,
     timestamptz,
@@ -106,4 +109,150 @@ JOB_NODES = Table(
         "node_written": NODE_WRITTEN,
     },
     key=("cluster", "attempt_key", "node"),
+)
+
+QUEUE_CHANGES = Records(
+    "queue_changes",
+    "What a queue of Kubernetes did with a job and when. Attempts in `jobs` follow from these and "
+    "from `pod_runs` when they are merged.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "job_id": varchar("namespace/name of the job, as pod_runs has it", people="id"),
+        "object_uid": varchar("uid of the Workload, Volcano job or PodGroup", people="id"),
+        "change": varchar("submitted, started (admitted), evicted or finished"),
+        "changed_at": timestamptz("when"),
+        "state": varchar(
+            "state of the attempt from then on, in Slurm's words; NULL of a PodGroup that runs, "
+            "for nothing says since when"
+        ),
+        "reason": varchar("reason and message", people="text"),
+        "namespace": varchar("namespace", people="account"),
+        "name": varchar("name of the job", people="job"),
+        "queue": varchar("queue of Kueue or Volcano"),
+        "priority_class": varchar("priority class"),
+        "n_gpus": integer("GPUs of all its pods, as reserved, else as asked for; NULL unknown"),
+        "timelimit_s": bigint("maximumExecutionTimeSeconds"),
+        "version": bigint("resourceVersion of the object, else its latest time"),
+    },
+    key=("cluster", "job_id", "object_uid", "change", "changed_at"),
+    later="version",
+)
+
+POD_RUNS = Records(
+    "pod_runs",
+    "A run of a pod; a pod restarted in place begins another. Attempts in `jobs` follow from them "
+    "when they are merged.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "job_id": varchar(
+            "namespace/name of the job, else of the pod's owner or the pod itself", people="id"
+        ),
+        "pod_uid": varchar("uid of the pod, else namespace/name and creation", people="id"),
+        "run": integer("restarts of its main container before this run"),
+        "namespace": varchar("namespace", people="account"),
+        "name": varchar("name of the job", people="job"),
+        "pod_name": varchar("name of the pod", people="job"),
+        "slot": varchar(
+            "its place among the pods of one attempt, such as worker/3; NULL where pods of the job "
+            "are attempts of their own"
+        ),
+        "stated_attempt": integer("restart of the job that the pod belongs to, as labels say"),
+        "decides": boolean("whether the job ends as this pod does: a master or launcher"),
+        "queue": varchar("queue of Kueue or Volcano"),
+        "priority_class": varchar("priority class"),
+        "host": varchar("node as Kubernetes names it; NULL while the pod waits for one"),
+        "n_gpus": integer("GPUs of the pod, a MIG instance as one; NULL where unknown"),
+        "created_at": timestamptz("pod created"),
+        "start_at": timestamptz("of a first run the pod got its node; else the container started"),
+        "end_at": timestamptz("ended; NULL while it lasts"),
+        "is_over": boolean("whether it has ended, even where nobody says when"),
+        "state": varchar("state in Slurm's words"),
+        "state_raw": varchar("phase of the pod and reason"),
+        "reason": varchar("reason and message", people="text"),
+        "exit_code": integer("exit code of the container"),
+        "exit_signal": integer("signal that ended it: exit code less 128"),
+        "timelimit_s": bigint("activeDeadlineSeconds"),
+        "version": bigint(
+            "resourceVersion of the pod, else its latest time, doubled; one more of a deleted pod"
+        ),
+    },
+    key=("cluster", "job_id", "pod_uid", "run"),
+    later="version",
+)
+
+JOB_RUNS = Table(
+    "job_runs",
+    "One logical run on several nodes: all attempts and jobs of one task. Derived with the ledger.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "run_id": varchar(
+            "the run: job id of its first job, with #2 and so on where that id came again",
+            people="id",
+        ),
+        "joined_by": varchar(
+            "why its attempts are one run: single, requeue, lineage, array, name; the weakest "
+            "rule that joined any"
+        ),
+        "name": varchar("job name", people="job"),
+        "user": varchar("owner", people="user"),
+        "account": varchar("account", people="account"),
+        "partition": varchar("partition of its last attempt"),
+        "first_submit_at": timestamptz("first submission"),
+        "first_start_at": timestamptz("first start; NULL where none started"),
+        "last_end_at": timestamptz("last end; NULL while an attempt is pending or running"),
+        "n_jobs": integer("jobs"),
+        "n_attempts": integer("attempts"),
+        "n_gpus": integer("largest number of GPUs of an attempt"),
+        "n_nodes": integer("largest number of nodes of an attempt"),
+        "unrecorded_s": bigint(
+            "longest time for which attempts before a requeue that no record shows may have waited "
+            "and run, seconds"
+        ),
+        "n_interruptions": integer("attempts ended by infrastructure, preemption or requeue"),
+        "n_failures": integer("of these, attempts ended by infrastructure"),
+        "queued_s": bigint(
+            "eligible and waiting, sum over attempts, seconds; NULL where one started and nothing "
+            "says since when it waited"
+        ),
+        "scheduled_s": bigint("running, sum over attempts, seconds"),
+        "startup_s": bigint("of scheduled_s: from start to the first step"),
+        "checkpoint_s": bigint("of scheduled_s: stopped to write checkpoints"),
+        "lost_s": bigint("of scheduled_s: worked since the last checkpoint before an interruption"),
+        "productive_s": bigint("the rest of scheduled_s"),
+        "lower_productive_s": bigint(
+            "least productive_s under what is stated or assumed of checkpoints and start-up"
+        ),
+        "upper_productive_s": bigint("greatest"),
+        "shared_productive_s": double(
+            "standard deviation of productive_s by what is known of the habits of runs that nobody "
+            "observed; adds up over runs"
+        ),
+        "variance_productive_s2": double(
+            "variance of productive_s by the habit of this run and by chance: when in its interval "
+            "an interruption struck; square seconds; adds up over runs"
+        ),
+        "basis": varchar(
+            "what startup_s, checkpoint_s and lost_s rest on: training_metrics, observed_runs, "
+            "configured, assumed"
+        ),
+        "checkpoint_interval_s": double(
+            "mean working time between checkpoints that training metrics show; NULL where none do"
+        ),
+        "checkpoint_write_s": double("mean time a checkpoint stops the run, as they show"),
+        "restart_s": double("mean time from start to the first step, as they show"),
+    },
+    key=("cluster", "run_id"),
+)
+
+RUN_LINKS = Table(
+    "run_links",
+    "A logical run of more than one job. Derived with the ledger.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "run_id": varchar("the run", people="id"),
+        "joined_by": varchar(
+            "weakest rule that joined any of its jobs: lineage, requeue, array, name"
+        ),
+    },
+    key=("cluster", "run_id"),
 )

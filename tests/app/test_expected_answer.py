@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from analytics.efficiency.ettr_range import ettr_range
 from analytics.efficiency.expected_ettr import EttrSettings, expected_ettr
+from analytics.efficiency.published_ettr import ettr_range
 from analytics.estimate import Estimate, unknown
 from app.answers.efficiency import expected
 

@@ -11,8 +11,8 @@ import pytest
 
 from analytics.training.stragglers.operations import optype_codes
 from analytics.training.stragglers.slowdown import slowdowns
+from analytics.training.stragglers.step_model import StepModel
 from analytics.training.stragglers.trace import TraceRows
-from analytics.training.stragglers.what_if import WhatIf
 from data.ingest.readers.training.straggler_rows import read_rows
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 from tests.benchmarks.spent import spent
@@ -38,14 +38,14 @@ def test_a_public_trace_is_analysed_in_time(name: str, most_ms: float) -> None:
     if not path.exists():
         pytest.skip(f"{path} is absent: the public traces lie outside the project")
     rows = read_rows(path, name)
-    milliseconds = 1000 * median_seconds(lambda: slowdowns(WhatIf.of_rows(rows)))
+    milliseconds = 1000 * median_seconds(lambda: slowdowns(StepModel.of_rows(rows)))
     print(f"\n{name}: {milliseconds:.1f} ms")
     assert milliseconds <= most_ms
 
 
 def test_time_grows_no_faster_than_rows_up_to_two_thousand_workers() -> None:
     small, large = generated(32, 8), generated(127, 16)
-    seconds = [median_seconds(lambda rows=rows: slowdowns(WhatIf.of_rows(rows)), 5) for rows in (small, large)]  # fmt: skip
+    seconds = [median_seconds(lambda rows=rows: slowdowns(StepModel.of_rows(rows)), 5) for rows in (small, large)]  # fmt: skip
     print(f"\n{len(small):,} rows: {seconds[0]:.3f} s; {len(large):,} rows: {seconds[1]:.3f} s")
     assert seconds[1] <= LARGE_SECONDS
     assert seconds[1] / seconds[0] <= 1.1 * len(large) / len(small)

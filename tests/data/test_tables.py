@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from importlib import import_module
 
 import duckdb
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from data import tables as declared
 from data.current import SCHEMA_VERSION
 from data.publish.schema import update
-from data.tables import people, records, tables
+from data.tables import Table, people, records, tables
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +24,19 @@ def connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def test_every_module_of_the_folder_declares_a_table_of_its_name() -> None:
+def test_every_module_of_the_folder_declares_tables_each_by_its_name() -> None:
     folder = declared.__path__[0]
     code = f"import pathlib; print(*(p.stem for p in pathlib.Path({folder!r}).glob('*.py')))"
     modules = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
-    assert modules - {"__init__", "table"} <= tables().keys()
+    seen = set()
+    for module in modules - {"__init__", "table"}:
+        values = vars(import_module(f"{declared.__name__}.{module}"))
+        named = {n: v.name for n, v in values.items() if isinstance(v, Table)}
+        assert named, module
+        assert named == {name: name.lower() for name in named}
+        assert not seen & named.keys()
+        seen |= named.keys()
+    assert {name.lower() for name in seen} == tables().keys()
 
 
 def test_a_change_of_the_tables_is_a_new_version_of_the_schema() -> None:

@@ -6,7 +6,7 @@ in a sentence.
 
 from analytics.failures.incidents.grouping import incidents
 from analytics.failures.incidents.identity import IncidentTables, carry_over
-from analytics.failures.incidents.options import IncidentOptions
+from analytics.failures.incidents.members import IncidentOptions
 from analytics.failures.incidents.wording import summary
 
 __all__ = ["IncidentOptions", "IncidentTables", "carry_over", "incidents", "summary"]

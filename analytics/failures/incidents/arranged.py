@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.failures.incidents.options import IncidentOptions
+    from analytics.arrays import Bools
+    from analytics.failures.incidents.members import IncidentOptions
     from analytics.frames import Columns
 
     Names = NDArray[np.object_]
@@ -50,7 +51,7 @@ def one_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         first, last = _last(one, stands_for), _last(other, stands_for)
         if first != last:
             stands_for[first] = last
-    return {each: _last(each, stands_for) for each in stands_for}
+    return {incident_id: _last(incident_id, stands_for) for incident_id in stands_for}
 
 
 def _last(one: str, stands_for: Mapping[str, str]) -> str:
@@ -95,15 +96,15 @@ def arranged(
     owner = _along(members, owner, moved, target, options)
     context = _known(members.mild, held)
     found = [
-        as_one(_records(records, members, owner == each, context), each, options)
-        for each in sorted({*owner[pd.notna(owner)]})
+        as_one(_records(records, members, owner == incident_id, context), incident_id, options)
+        for incident_id in sorted({*owner[pd.notna(owner)]})
     ]
-    kept = [each for each in found if each is not None]
+    kept = [tables for tables in found if tables is not None]
     if not kept:
         return IncidentTables(pd.DataFrame(columns=["incident_id"]), pd.DataFrame())
     return IncidentTables(
-        pd.concat([each.incidents for each in kept], ignore_index=True),
-        pd.concat([each.members for each in kept], ignore_index=True),
+        pd.concat([tables.incidents for tables in kept], ignore_index=True),
+        pd.concat([tables.members for tables in kept], ignore_index=True),
     )
 
 
@@ -125,9 +126,9 @@ def _owners(members: Members, held: pd.DataFrame) -> Names:
     return _objects(found)
 
 
-def _moved(members: Members, moves: Iterable[Move]) -> tuple[NDArray[np.bool_], Names]:
+def _moved(members: Members, moves: Iterable[Move]) -> tuple[Bools, Names]:
     """Of each failure, whether it moves, and to which incident; None where to none."""
-    targets = {(each.cluster, each.attempt_key): each.to_id for each in moves}
+    targets = {(move.cluster, move.attempt_key): move.to_id for move in moves}
     failures = members.failures
     keys = list(zip(failures["cluster"], failures["attempt_key"], strict=True))
     moved = np.array([key in targets for key in keys], dtype=bool)
@@ -137,7 +138,7 @@ def _moved(members: Members, moves: Iterable[Move]) -> tuple[NDArray[np.bool_], 
 def _along(
     members: Members,
     owner: Names,
-    moved: NDArray[np.bool_],
+    moved: Bools,
     target: Names,
     options: IncidentOptions,
 ) -> Names:
@@ -165,14 +166,14 @@ def _known(mild: Columns, held: pd.DataFrame) -> Columns:
     return taken(mild, np.array([row in known for row in rows], dtype=bool))
 
 
-def _records(records: Given, members: Members, own: NDArray[np.bool_], context: Columns) -> Given:
+def _records(records: Given, members: Members, own: Bools, context: Columns) -> Given:
     """The records of one incident; all have the context, for windows choose among it."""
     failures, severe, outages = np.split(own, [members.n_failures, members.n_seeds])
     bursts = [taken(members.severe, severe), context]
     return Given(
         failures=taken(members.failures, failures),
         attempt_nodes=records.attempt_nodes,
-        bursts={name: np.concatenate([each[name] for each in bursts]) for name in context},
+        bursts={name: np.concatenate([columns[name] for columns in bursts]) for name in context},
         node_events=taken(members.outages, outages),
         nodes=records.nodes,
         preempted=taken(members.preempted, failures[members.preempted_by]),

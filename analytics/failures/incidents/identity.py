@@ -14,7 +14,7 @@ from analytics.failures.columns import Spans, joint_codes, microseconds, overlap
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.failures.columns import Ints
+    from analytics.arrays import Ints
     from analytics.frames import Columns
 
     Names = NDArray[np.object_]

@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from analytics.reliability.detection import not_collected
+
 if TYPE_CHECKING:
-    from analytics.failures.incidents.collected import NodeEventDays
+    from collections.abc import Sequence
+
+    from analytics.reliability.detection import Stretch
+
+_EPOCH = pd.Timestamp(0, tz="UTC")
+
+
+@dataclass(frozen=True)
+class NodeEventDays:
+    """Days since 1970 on which node events of a cluster were recorded, or collected and quiet."""
+
+    days: Sequence[int]
+    job_days: Stretch | None
+    """First and last day with a record of a job."""
+
+    @cached_property
+    def gaps(self) -> tuple[Stretch, ...]:
+        """Days that nobody knows of, as `not_collected` tells them from quiet ones."""
+        return not_collected(self.days, self.job_days)
+
+    def hold(self, day: int) -> bool:
+        """Whether node events were collected on a day.
+
+        Examples
+        --------
+        >>> known = NodeEventDays(range(40), (0, 99))
+        >>> known.hold(20), known.hold(90), NodeEventDays((), (0, 99)).hold(20)
+        (True, False, False)
+        """
+        return len(self.days) > 0 and not any(first <= day <= last for first, last in self.gaps)
+
+    def hold_at(self, at: pd.Timestamp) -> bool:
+        """The same of the day of a time."""
+        return self.hold((at - _EPOCH).days)
 
 
 @dataclass(frozen=True)
@@ -76,7 +112,7 @@ def recovery(
 
     Examples
     --------
-    >>> from analytics.failures.incidents.collected import NodeEventDays
+    >>> from analytics.failures.incidents.recovery import NodeEventDays
     >>> at = pd.to_datetime(["2026-01-01T00:00Z", "2026-01-01T02:00Z"])
     >>> jobs = pd.DataFrame({"attempt_key": ["a"], "job_id": ["7"], "end_at": at[:1],
     ...                      "restarted_at": at[1:]})

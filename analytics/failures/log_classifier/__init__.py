@@ -129,17 +129,19 @@ def classify_log(
     """
     seen = signals(lines, starts)
     found = [
-        replace(one, meaning=replace(one.meaning, confidence=one.meaning.confidence * ratio))
-        for one in seen
-        if (ratio := (ratios or {}).get(one.known_by, 1.0)) >= _MOSTLY_CHANCE
+        replace(
+            signal, meaning=replace(signal.meaning, confidence=signal.meaning.confidence * ratio)
+        )
+        for signal in seen
+        if (ratio := (ratios or {}).get(signal.known_by, 1.0)) >= _MOSTLY_CHANCE
     ]
     finding = first_cause(found)
     verdict = _UNKNOWN if finding is None else _by_rules(finding, lines, found)
     explains = finding is not None and finding.behind is not None
-    spoken_for = {taxonomy().domain_of(one.cause) for one in _speaking(found)} - {"unknown"}
+    spoken_for = {taxonomy().domain_of(signal.cause) for signal in _speaking(found)} - {"unknown"}
     if verdict.cause != "unknown" and (explains or spoken_for <= {verdict.domain}):
         return verdict
-    chance = {one.index for one in seen} - {one.index for one in found}
+    chance = {signal.index for signal in seen} - {signal.index for signal in found}
     counted = [line for index, line in enumerate(lines) if index not in chance]
     chances = weighed(verdict.domain, verdict.confidence, domain_chances(counted), spoken_for)
     domain = max(chances, key=chances.__getitem__)
@@ -163,8 +165,8 @@ def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -
         method="log_rule",
         evidence=_evidence(finding, found),
         alternatives=tuple(
-            replace(one, confidence=round(min(one.confidence, confidence), 3))
-            for one in alternatives[:_MOST_ALTERNATIVES]
+            replace(alternative, confidence=round(min(alternative.confidence, confidence), 3))
+            for alternative in alternatives[:_MOST_ALTERNATIVES]
         ),
         symptom=_symptom((finding.behind or finding.signal).cause),
     )
@@ -172,7 +174,7 @@ def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -
 
 def _speaking(found: Sequence[Signal]) -> list[Signal]:
     """Signals that speak for their cause: neither how a job died nor that something is well."""
-    return [one for one in found if one.role not in ("teardown", "mended")]
+    return [signal for signal in found if signal.role not in ("teardown", "mended")]
 
 
 def _overruled(
@@ -187,9 +189,11 @@ def _overruled(
     if verdict.cause != "unknown":
         reason = f"line {verdict.evidence[0].line}: {verdict.evidence[0].text[:120]}"
         others = (Alternative(verdict.cause, verdict.confidence, reason), *others)
-    own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
+    own = [
+        speaking for speaking in _speaking(found) if taxonomy().domain_of(speaking.cause) == domain
+    ]
     if own:
-        signal = max(own, key=lambda one: (one.meaning.confidence, one.index))
+        signal = max(own, key=lambda speaking: (speaking.meaning.confidence, speaking.index))
         cause, line = signal.cause, LogLine(signal.line.number, _shown(signal))
     else:
         number = telling_line(lines, domain)
@@ -203,9 +207,9 @@ def _overruled(
         method="log_model",
         evidence=(line,),
         alternatives=tuple(
-            replace(one, confidence=round(min(one.confidence, confidence), 3))
-            for one in others[:_MOST_ALTERNATIVES]
-            if one.cause != cause
+            replace(alternative, confidence=round(min(alternative.confidence, confidence), 3))
+            for alternative in others[:_MOST_ALTERNATIVES]
+            if alternative.cause != cause
         ),
         symptom=_symptom(cause),
     )
@@ -214,14 +218,14 @@ def _overruled(
 def _alternatives(finding: Finding, found: Sequence[Signal]) -> list[Alternative]:
     """What the line itself leaves possible, and what other lines say, most likely first."""
     own = finding.signal
-    options = [Alternative(*one) for one in own.meaning.alternatives]
-    for one in found:
-        counts = one.live or one.in_traceback or one.role in ("root", "sign")
-        if one.role == "teardown" or not counts:
+    options = [Alternative(*named) for named in own.meaning.alternatives]
+    for signal in found:
+        counts = signal.live or signal.in_traceback or signal.role in ("root", "sign")
+        if signal.role == "teardown" or not counts:
             continue
-        weight = 0.5 if one.role in ("root", "fault", "symptom", "end") else 0.35
-        reason = f"line {one.line.number}: {_shown(one)[:120]}"
-        options.append(Alternative(one.cause, one.meaning.confidence * weight, reason))
+        weight = 0.5 if signal.role in ("root", "fault", "symptom", "end") else 0.35
+        reason = f"line {signal.line.number}: {_shown(signal)[:120]}"
+        options.append(Alternative(signal.cause, signal.meaning.confidence * weight, reason))
     best: dict[str, Alternative] = {}
     for option in options:
         known = best.get(option.cause)
@@ -229,7 +233,7 @@ def _alternatives(finding: Finding, found: Sequence[Signal]) -> list[Alternative
             known is None or option.confidence > known.confidence
         ):
             best[option.cause] = option
-    return sorted(best.values(), key=lambda one: (-one.confidence, one.cause))
+    return sorted(best.values(), key=lambda option: (-option.confidence, option.cause))
 
 
 def _as_alternatives(
@@ -241,7 +245,7 @@ def _as_alternatives(
     if own.cause != "unknown":
         reason = f"line {own.line.number}: {_shown(own)[:120]}"
         options.append(Alternative(own.cause, round(finding.confidence, 3), reason))
-    return tuple(sorted(options, key=lambda one: -one.confidence)[:_MOST_ALTERNATIVES])
+    return tuple(sorted(options, key=lambda option: -option.confidence)[:_MOST_ALTERNATIVES])
 
 
 def _doubted(
@@ -259,8 +263,8 @@ def _doubted(
     ]
     doubt = doubt_of_full(message)
     suspect = next(
-        (one for one in found
-         if one.role in ("root", "sign") and taxonomy().domain_of(one.cause) == "hardware"),
+        (signal for signal in found
+         if signal.role in ("root", "sign") and taxonomy().domain_of(signal.cause) == "hardware"),
         None,
     )  # fmt: skip
     if doubt is None and suspect is None:
@@ -269,19 +273,21 @@ def _doubted(
     if suspect is not None:
         cause, reason = suspect.cause, f"line {suspect.line.number}: {_shown(suspect)[:120]}"
     strong = Alternative(cause, 0.45, reason)
-    rest = [one for one in alternatives if one.cause != cause]
+    rest = [alternative for alternative in alternatives if alternative.cause != cause]
     return replace(finding, confidence=min(finding.confidence, _DOUBTED)), [strong, *rest]
 
 
 def _evidence(finding: Finding, found: Sequence[Signal]) -> tuple[LogLine, ...]:
     """The line of the cause, what agrees with it, and the first line that followed from it."""
     own = finding.signal
-    agreeing = [one for one in found if one.cause == own.cause and one.index != own.index]
-    followed = [one for one in found if one.role in ("cascade", "teardown", "end")][:1]
+    agreeing = [
+        signal for signal in found if signal.cause == own.cause and signal.index != own.index
+    ]
+    followed = [signal for signal in found if signal.role in ("cascade", "teardown", "end")][:1]
     chosen: dict[int, LogLine] = {}
     behind = [finding.behind] if finding.behind else []
-    for one in (own, *behind, *agreeing[:2], *followed):
-        chosen.setdefault(one.line.number, LogLine(one.line.number, _shown(one)))
+    for signal in (own, *behind, *agreeing[:2], *followed):
+        chosen.setdefault(signal.line.number, LogLine(signal.line.number, _shown(signal)))
     return tuple(chosen.values())[:_MOST_EVIDENCE]
 
 
@@ -293,7 +299,9 @@ def _symptom(cause: str) -> str | None:
     """Symptom of the taxonomy that a cause is seen as."""
     names = taxonomy()
     title = names.label_of("rsc", cause)
-    named = [one for one in names.symptoms.values() if one.title == title]
-    holding = [one for one in names.symptoms.values() if cause in one.causes]
-    own = [one for one in holding if one.name != "nccl_timeout" or cause.startswith("nccl")]
-    return next((one.name for one in (*named, *own)), None)
+    named = [symptom for symptom in names.symptoms.values() if symptom.title == title]
+    holding = [symptom for symptom in names.symptoms.values() if cause in symptom.causes]
+    own = [
+        symptom for symptom in holding if symptom.name != "nccl_timeout" or cause.startswith("nccl")
+    ]
+    return next((symptom.name for symptom in (*named, *own)), None)

@@ -53,29 +53,38 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     scheduler ended the job is aftermath.
     """
     found = _without_mended(found)
-    live = _without_survived([one for one in found if one.live])
-    live = [one for one in live if not _is_merely_announced(one, live)]
+    live = _without_survived([signal for signal in found if signal.live])
+    live = [signal for signal in live if not _is_merely_announced(signal, live)]
     ended = _first(live, "end")
-    before = [one for one in live if ended is None or one.index < ended.index or one.role == "root"]
+    before = [
+        signal
+        for signal in live
+        if ended is None or signal.index < ended.index or signal.role == "root"
+    ]
     lead = _lead_of(before)
     root = _best_root(before)
     if ended is not None and lead is not None and _weaker_than_end(lead):
-        died = any(one.role == "teardown" and lead.index <= one.index < ended.index for one in live)
+        died = any(
+            signal.role == "teardown" and lead.index <= signal.index < ended.index
+            for signal in live
+        )
         lead = lead if died and ended.cause == "requeued" else None
     if root is not None and (ended is None or root.index < ended.index or lead is not None):
         return _root_or_lead(root, lead, found)
     if lead is not None:
         return _lead(lead, found)
-    earlier = (one for one in before if ended is None or one.index < ended.index)
-    ends = [one for one in live if one.role == "end"]
-    cascades = [one for one in earlier if one.role == "cascade"]
-    hung = any(one.cause == "nccl_timeout" for one in cascades)
+    earlier = (signal for signal in before if ended is None or signal.index < ended.index)
+    ends = [signal for signal in live if signal.role == "end"]
+    cascades = [signal for signal in earlier if signal.role == "cascade"]
+    hung = any(signal.cause == "nccl_timeout" for signal in cascades)
     if cascades and (hung or not ends):
         return _behind_cascade(cascades[0], found)
     if ends:
-        ends += [one for one in found if one.role == "end" and one.cause == "maintenance"]
-        told = max(ends, key=lambda one: (one.meaning.specificity, -one.index))
-        return Finding(told, told.meaning.confidence)
+        ends += [
+            signal for signal in found if signal.role == "end" and signal.cause == "maintenance"
+        ]
+        telling = max(ends, key=lambda signal: (signal.meaning.specificity, -signal.index))
+        return Finding(telling, telling.meaning.confidence)
     return _weak(found)
 
 
@@ -86,80 +95,83 @@ def _without_survived(live: list[Signal]) -> list[Signal]:
     that leaves its cause open does not outweigh a specific line. A job that made progress until
     the scheduler ended it had survived whatever came before that progress.
     """
-    ended = next((one for one in reversed(live) if one.role == "end"), None)
+    ended = next((signal for signal in reversed(live) if signal.role == "end"), None)
     if ended is not None:
         live = [
-            one for one in live
-            if one.index >= ended.index or one.role == "end"
-            or one.n_progress_after - ended.n_progress_after < _WENT_ON
+            signal for signal in live
+            if signal.index >= ended.index or signal.role == "end"
+            or signal.n_progress_after - ended.n_progress_after < _WENT_ON
         ]  # fmt: skip
-    if any(_ends_after_start(one) for one in live):
-        live = [one for one in live if not one.before_start or _lasts(one)]
+    if any(_ends_after_start(signal) for signal in live):
+        live = [signal for signal in live if not signal.before_start or _lasts(signal)]
     fatal = [
-        one for one in live
-        if one.in_traceback and one.role in ("fault", "symptom")
-        and one.n_progress_after < _WENT_ON
+        signal for signal in live
+        if signal.in_traceback and signal.role in ("fault", "symptom")
+        and signal.n_progress_after < _WENT_ON
     ]  # fmt: skip
     if not fatal:
         return live
-    return [one for one in live if not any(_survived(one, last) for last in fatal)]
+    return [signal for signal in live if not any(_survived(signal, last) for last in fatal)]
 
 
-def _ends_after_start(one: Signal) -> bool:
+def _ends_after_start(signal: Signal) -> bool:
     """Whether a line tells of an end of a program that had set out."""
-    if one.before_start:
+    if signal.before_start:
         return False
-    return one.role in ("fault", "end") or (one.role == "symptom" and one.in_traceback)
+    return signal.role in ("fault", "end") or (signal.role == "symptom" and signal.in_traceback)
 
 
-def _lasts(one: Signal) -> bool:
+def _lasts(signal: Signal) -> bool:
     """Whether what a line says holds for a start after it too, such as a missing mount."""
-    system = taxonomy().domain_of(one.cause) == "system_software"
-    return one.role == "end" or (one.role == "root" and system)
+    system = taxonomy().domain_of(signal.cause) == "system_software"
+    return signal.role == "end" or (signal.role == "root" and system)
 
 
 def _without_mended(found: Sequence[Signal]) -> list[Signal]:
     """Without what a later line says is well again, after which the job went on."""
     last = {
-        _mended_with(one): one.index for one in found
-        if one.role == "mended" and (one.n_progress_after or one.file_end - one.index > _WENT_ON)
+        _mended_with(signal): signal.index for signal in found
+        if signal.role == "mended"
+        and (signal.n_progress_after or signal.file_end - signal.index > _WENT_ON)
     }  # fmt: skip
     return [
-        one for one in found
-        if one.role != "mended"
-        and (one.in_traceback or one.index > last.get(_mended_with(one), -1))
+        signal for signal in found
+        if signal.role != "mended"
+        and (signal.in_traceback or signal.index > last.get(_mended_with(signal), -1))
     ]  # fmt: skip
 
 
-def _mended_with(one: Signal) -> str:
+def _mended_with(signal: Signal) -> str:
     """A cause, or that all links share."""
-    return "link" if one.cause in _LINKS else one.cause
+    return "link" if signal.cause in _LINKS else signal.cause
 
 
 def _is_merely_announced(end: Signal, live: Sequence[Signal]) -> bool:
     """Whether a maintenance was only told of: what came next is an exception of the program."""
     if end.role != "end" or end.cause != "maintenance":
         return False
-    following = next((one for one in live if one.index > end.index and one.role != "sign"), None)
+    following = next(
+        (signal for signal in live if signal.index > end.index and signal.role != "sign"), None
+    )
     return following is not None and following.in_traceback and following.role != "cascade"
 
 
-def _survived(one: Signal, last: Signal) -> bool:
+def _survived(signal: Signal, last: Signal) -> bool:
     """Whether the job made progress between a line in passing and an exception."""
-    if one.in_traceback or one.file_end != last.file_end:
+    if signal.in_traceback or signal.file_end != last.file_end:
         return False
-    if one.n_progress_after - last.n_progress_after < _WENT_ON:
+    if signal.n_progress_after - last.n_progress_after < _WENT_ON:
         return False
-    vague = one.role in ("fault", "symptom") and one.meaning.specificity < _SPECIFIC
-    hardware = taxonomy().domain_of(one.cause) == "hardware"
+    vague = signal.role in ("fault", "symptom") and signal.meaning.specificity < _SPECIFIC
+    hardware = taxonomy().domain_of(signal.cause) == "hardware"
     explained = last.role == "fault" and last.meaning.specificity == _BY_TYPE
-    if hardware and explained and one.role in ("root", "symptom"):
+    if hardware and explained and signal.role in ("root", "symptom"):
         return True
-    return vague and exception_meaning(one.line.text) is None
+    return vague and exception_meaning(signal.line.text) is None
 
 
 def _first(found: Iterable[Signal], *roles: str) -> Signal | None:
-    return next((one for one in found if one.role in roles), None)
+    return next((signal for signal in found if signal.role in roles), None)
 
 
 def _lead_of(found: Sequence[Signal]) -> Signal | None:
@@ -170,51 +182,55 @@ def _lead_of(found: Sequence[Signal]) -> Signal | None:
     if lead is None or lead.role == "fault":
         return lead
     if lead.cause == "cuda_error":
-        return next((one for one in found if _is_finer(one, lead)), lead)
+        return next((signal for signal in found if _is_finer(signal, lead)), lead)
     if lead.cause == "connection_error":
-        served = next((one for one in found if _died_of_itself(one)), None)
+        served = next((signal for signal in found if _died_of_itself(signal)), None)
         if served and _UNANSWERED.search(lead.line.text):
             return served
     if lead.cause == "ib_link":
-        return next((one for one in found if _ended_a_peer(one)), lead)
+        return next((signal for signal in found if _ended_a_peer(signal)), lead)
     if lead.in_traceback:
         return lead
     vague = lead.meaning.specificity < _SPECIFIC and taxonomy().domain_of(lead.cause) == "hardware"
     return (_first(found, "fault") if vague else None) or lead
 
 
-def _died_of_itself(one: Signal) -> bool:
+def _died_of_itself(signal: Signal) -> bool:
     """Whether a process says why it ended, so that others no longer reach it."""
-    if one.role == "fault" and one.in_traceback:
+    if signal.role == "fault" and signal.in_traceback:
         return True
-    return one.role == "symptom" and one.cause in _OWN_DEATHS
+    return signal.role == "symptom" and signal.cause in _OWN_DEATHS
 
 
-def _ended_a_peer(one: Signal) -> bool:
+def _ended_a_peer(signal: Signal) -> bool:
     """Whether a process died of itself: its peers then meet a link that does not answer."""
-    crashed = one.cause == "program_crash" and one.role in ("fault", "symptom")
-    return crashed or (one.role == "fault" and one.in_traceback)
+    crashed = signal.cause == "program_crash" and signal.role in ("fault", "symptom")
+    return crashed or (signal.role == "fault" and signal.in_traceback)
 
 
-def _is_finer(one: Signal, lead: Signal) -> bool:
+def _is_finer(signal: Signal, lead: Signal) -> bool:
     """Whether a line right after a CUDA error says which one it was."""
-    near = lead.index < one.index <= lead.index + _NEAR
-    return near and one.role in ("fault", "symptom") and one.cause in _GPU_SYMPTOMS - {lead.cause}
+    near = lead.index < signal.index <= lead.index + _NEAR
+    return (
+        near
+        and signal.role in ("fault", "symptom")
+        and signal.cause in _GPU_SYMPTOMS - {lead.cause}
+    )
 
 
 def _best_root(found: Sequence[Signal]) -> Signal | None:
     """The most specific root, of several the first; a driver's yields to the hardware's."""
-    roots = [one for one in found if one.role == "root"]
-    hardware = [one for one in roots if taxonomy().domain_of(one.cause) == "hardware"]
-    best = max(roots, key=lambda one: (one.meaning.specificity, -one.index), default=None)
+    roots = [signal for signal in found if signal.role == "root"]
+    hardware = [signal for signal in roots if taxonomy().domain_of(signal.cause) == "hardware"]
+    best = max(roots, key=lambda signal: (signal.meaning.specificity, -signal.index), default=None)
     if best is not None and best.cause == "gpu_driver" and _coded(best) and hardware:
-        return max(hardware, key=lambda one: (one.meaning.specificity, -one.index))
+        return max(hardware, key=lambda signal: (signal.meaning.specificity, -signal.index))
     return best
 
 
-def _coded(one: Signal) -> bool:
+def _coded(signal: Signal) -> bool:
     """Whether an XID alone says it."""
-    return "xid" in one.line.text.lower()
+    return "xid" in signal.line.text.lower()
 
 
 def _weaker_than_end(lead: Signal) -> bool:
@@ -232,7 +248,9 @@ def _root_or_lead(root: Signal, lead: Signal | None, found: Sequence[Signal]) ->
     if lead is not None and lead.role == "fault" and lead.index < root.index and not unread:
         return _lead(lead, found)
     seen = _first(
-        [one for one in found if one.index < root.index and one.live], "cascade", "symptom"
+        [signal for signal in found if signal.index < root.index and signal.live],
+        "cascade",
+        "symptom",
     )
     return Finding(root, root.meaning.confidence, seen)
 
@@ -248,44 +266,47 @@ def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
         if sign is not None:
             return Finding(sign, sign.meaning.confidence, lead)
     if lead.cause in ("gpu_unavailable", "cuda_error"):
-        hidden = next((one for one in found if one.role == "sign" and _hides_gpus(one)), None)
+        hidden = next(
+            (signal for signal in found if signal.role == "sign" and _hides_gpus(signal)), None
+        )
         if hidden is not None and hidden.index < lead.index:
             return Finding(hidden, lead.meaning.confidence, lead)
     if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS | {"node_lost"}:
-        root = _best_root([one for one in found if _lately(one)])
+        root = _best_root([signal for signal in found if _lately(signal)])
         if root is not None and taxonomy().domain_of(root.cause) == "hardware":
             return Finding(root, root.meaning.confidence * 0.75, lead)
     return Finding(lead, lead.meaning.confidence * (0.85 if _is_rivalled(lead, found) else 1))
 
 
-def _lately(one: Signal) -> bool:
+def _lately(signal: Signal) -> bool:
     """Whether the job went on after it, but not for hours."""
-    return one.passed and not one.hours_before
+    return signal.passed and not signal.hours_before
 
 
-def _hides_gpus(one: Signal) -> bool:
+def _hides_gpus(signal: Signal) -> bool:
     """Whether a script leaves its programs no GPU."""
-    return "visible_devices" in one.line.text.lower()
+    return "visible_devices" in signal.line.text.lower()
 
 
 def _is_rivalled(lead: Signal, found: Sequence[Signal]) -> bool:
     """Whether another failure of another cause may have ended the job as well."""
     return any(
-        one.live and one.role in ("fault", "symptom") and one.cause != lead.cause for one in found
+        signal.live and signal.role in ("fault", "symptom") and signal.cause != lead.cause
+        for signal in found
     )
 
 
 def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:
     """What stands behind a cascade: a root passed long before, a sign; else nothing."""
-    root = _best_root([one for one in found if _lately(one) and one.role == "root"])
+    root = _best_root([signal for signal in found if _lately(signal) and signal.role == "root"])
     if root is not None:
         return Finding(root, root.meaning.confidence * 0.8, cascade)
     sign = _hardware_sign(found)
     if sign is not None:
         return Finding(sign, sign.meaning.confidence, cascade)
     strongest = max(
-        (one for one in found if one.role == "cascade" and one.live),
-        key=lambda one: (one.meaning.specificity >= _STRONG_CASCADE, -one.index),
+        (signal for signal in found if signal.role == "cascade" and signal.live),
+        key=lambda signal: (signal.meaning.specificity >= _STRONG_CASCADE, -signal.index),
     )
     return Finding(strongest, strongest.meaning.confidence)
 
@@ -293,26 +314,33 @@ def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:
 def _hardware_sign(found: Sequence[Signal]) -> Signal | None:
     """The surest observation of hardware, of several the first."""
     hardware = [
-        one for one in found
-        if one.role == "sign" and one.meaning.specificity > 1
-        and taxonomy().domain_of(one.cause) == "hardware"
+        signal for signal in found
+        if signal.role == "sign" and signal.meaning.specificity > 1
+        and taxonomy().domain_of(signal.cause) == "hardware"
     ]  # fmt: skip
-    return max(hardware, key=lambda one: (one.meaning.confidence, -one.index), default=None)
+    return max(
+        hardware, key=lambda signal: (signal.meaning.confidence, -signal.index), default=None
+    )
 
 
 def _weak(found: Sequence[Signal]) -> Finding | None:
     """Signs and deaths alone: a cause only where the log also shows that the job died."""
-    died = [one for one in found if one.role == "teardown" and one.live]
-    told = [one for one in died if one.meaning.specificity > LEAST_SPECIFIC]
+    died = [signal for signal in found if signal.role == "teardown" and signal.live]
+    specific = [signal for signal in died if signal.meaning.specificity > LEAST_SPECIFIC]
     died = [
-        one for one in died
-        if one in told or (told and one.index < told[-1].index and not one.n_progress_after)
+        signal for signal in died
+        if signal in specific
+        or (specific and signal.index < specific[-1].index and not signal.n_progress_after)
     ]  # fmt: skip
     if not died:
         return None
-    passed = [one for one in found if one.in_traceback and not one.live and one.role != "teardown"]
-    signs = [one for one in found if one.role == "sign"]
-    best = max((*died, *signs), key=lambda one: (one.meaning.confidence, -one.index))
+    passed = [
+        signal
+        for signal in found
+        if signal.in_traceback and not signal.live and signal.role != "teardown"
+    ]
+    signs = [signal for signal in found if signal.role == "sign"]
+    best = max((*died, *signs), key=lambda signal: (signal.meaning.confidence, -signal.index))
     if passed and best.meaning.confidence < LEAST_CONFIDENCE:
         return Finding(passed[-1], passed[-1].meaning.confidence * 0.6)
     return Finding(best, best.meaning.confidence)

@@ -1,10 +1,19 @@
-"""Lines of a job's log without what launchers and loggers put before them."""
+"""Lines of a job's log without what launchers and loggers put before them.
+
+And words in them that nobody says of this job: documents, samples, names and histories.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE"
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -158,3 +167,277 @@ def _json_message(text: str) -> tuple[str, str | None] | None:
         return None
     said = next((str(record[key]) for key in _LEVEL_KEYS if key in record), "").upper()
     return "\n".join(parts), said[0] if said in _LEVELS else None
+
+
+_COMMAND = re.compile(r"(?:\++|\$) \S")
+_SHOWS_A_TEXT = re.compile(
+    r"(?:\++|\$) (?:cat|head|tail|sed|less|more|nl|bat)\b.*"
+    r"(?:\.(?:md|rst|sh|bash|py|ya?ml|toml|cfg|conf|ini|sbatch|slurm)\b|readme|runbook|faq\b)"
+)
+_HISTORY = re.compile(
+    r"\b(?:nodes?|hosts?|gpus?|drain\w*|repair\w*|health|hardware|tickets?)\b.*\bhistory\b"
+    r"|\bhistory of\b.*\b(?:nodes?|hosts?|gpus?)\b"
+    r"|\b(?:last|past|recent|previous|earlier)\s+(?:drains?|repairs?|(?:node|gpu|health) events)\b"
+)
+_DAY = re.compile(r"\b\d{4}-\d\d-\d\d")
+_DAY_ALONE = re.compile(r"\W*\d{4}-\d\d-\d\d(?![T ]?\d\d:)")
+_STAMP = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)")
+_LONG = timedelta(hours=1)
+_TIME_OF_DAY = re.compile(r"\b\d\d?:\d\d\b")
+_LONGEST_HISTORY = 20
+_LONGEST_JOB = 14
+"""Days before the end of a log after which what it tells of is no part of the job."""
+_SAMPLE = re.compile(
+    r"^\W*(?:\w+\]\s*)?(?:-{3,}|={3,})?\s*"
+    r"\b(?:samples?|generations?|rollouts?|completions?|examples?|transcripts?|captured|row \d*)\b"
+    r".{0,30}(?:-{3,}|={3,})"
+)
+_EARLIER_ATTEMPT = re.compile(
+    r"^\W*(?:\w+\]\s*)?(?:previous |last |prior )?attempt\b.{0,60}"
+    r"\b(?:fail|end|died|crash|exit|abort)\w*.{0,60}$"
+)
+_TURN = re.compile(r"<\|(?:im_start|start_header_id|user|assistant|begin_of_text)\|>|\[inst\]")
+_TURN_ENDS = re.compile(r"<\|(?:im_end|eot_id|end|endoftext)\|>|\[/inst\]|</s>", re.IGNORECASE)
+_RULE = re.compile(r"-{3,}|={3,}")
+_ENDS_SAMPLE = re.compile(
+    r"-{3,}|={3,}|^\s*$|\d(?:it/s|s/it)\b|\d%\||\b(?:PASSED|FAILED)\b|^s(?:lurmstepd|run):"
+)
+_LONGEST_SAMPLE = 60
+
+_RETOLD = re.compile(
+    r"\b(?:previous|last|prior|earlier) (?:attempt|run|try|job|launch|incarnation)\b.{0,40}"
+    r"\b(?:fail|died?|crash|end|exit|abort|kill|stop)"
+    r"|^#(?! a fatal error)"  # a comment
+    r"|\bcaptured (?:log|std(?:out|err))\b|\b(?:simulated|injected|mocked)\b"
+    r"|^\s*(?:[*•] +\S|- +[\"'`]|(?:q|a|question|answer)\d*\s?[:)] )"  # a list of advice
+    r"|^\[\w+ \d\d:\d\d\] \w+: "  # a chat
+    r"|\bknown issues?\b|\byesterday\b|^squeue\b"
+    r"|\b(?:last|previous) (?:week|month|year|night|failure|crash)\b"
+    r"|\b(?:fixed|resolved|closed)\)?\W*$"
+    r"|^motd\b|(?<!be )\b(?:replaced|reseated|swapped|repaired)\b"
+    r"|\b(?:received request|generated (?:response|text|sample)|sampled text)\b"
+    r"|^\s*<\|?(?:user|assistant|system|human|im_start)\b"
+    r"|^\s*(?:\[[^\]]*\]\s*)?(?:user|assistant|human|gpt|bot|reporter|customer|prompt|output)\s?: "
+    r"|^\s*(?!\w*(?:error|exception)|message|reason|msg|cause|detail)[\w.-]+: '[^']*',?$"
+    r"|^\s*(?:docker|podman|mpirun|torchrun|apptainer|singularity|enroot|kubectl|accelerate|deepspeed"
+    r"|horovodrun|python\d?) (?:run|exec|launch|apply|create|-|\S+\.py)"  # a command
+    r"|(?-i:^\s*[a-z][a-z\d_]*:\s*\[.*\]$)|^\s*\w+_on:"  # a list in a configuration
+    r"|\b(?:prompt|question|completion|instruction|response|answer)['\"]?\s*[:=]\s*['\"]"
+    r"|::test_\w+.*\b(?:passed|xfail|xpass|skipped)\b"  # pytest -v, and its parameters
+    r"""|["'](?:prompt|question|completion|instruction|chosen|rejected|ground_truth)["']\s*:"""
+    r"""|["'](?:role|content|messages|conversations)["']\s*:"""
+    r"|\[(?:prompt|question|response|answer|completion|instruction|ground_truth|sample)"
+    r"(?: ?#?\d+)?\]"
+    r"|^(?:prompt|question|sample(?: ?#?\d+)?): "
+    r"|^> \S"
+    r"|^(?:reading|opening|tokeni[sz]ing|processing|indexing|loading|packing) \S.*"
+    r"\.(?:txt|jsonl|csv|tsv|md)(?: \([^)]*\))?$",
+    re.IGNORECASE,
+)
+_SPEAKS_OF = re.compile(
+    r"""
+    ^\W*(?:\[[\w -]*\]\s*)?(?:
+        e\.?g\b|patterns?\b|regex\w*\b|title\b|subject\b|description\b|docs?\b|faq\b|examples?\b
+        |labels?\b|predict\w*\b|policy\b|commit\b|history\b|ticket\b|assert\b|print\b|echo\b|grep\b
+        |if\b|when\b|see\b|no\b|would\b|decoded\b|text\b|codes?\b|(?-i:[A-Z_]{4,}\s*=)|//|[+$]\s
+        |'.*'$)
+    |\b(?:load\w*|watch\w*|regist\w*|match\w*|search\w*|look\w*|scan\w*|grep\w*|test\w*|check\w*)
+     \ (?:[\w-]+\ ){0,3}(?:for|rules?|patterns?|handlers?|filters?)\b
+    |\bhand(?:ler|ling)\ (?:for|of)\b|\bprevious\ (?:boot|job|run)\b
+    |\b(?:rules?|patterns?|filters?)\W+loaded\b|\b(?:days?|weeks?|months?)\ ago\b
+    |\bnot\ (?:in|part\ of|on)\ (?:this|the|our)\ (?:job|allocation|run)\b|\bother\ (?:job|node)s?\b
+    |(?:->|=>|:)\s*(?:drain|requeue|replace|open|reboot|contact|resubmit|clean|lower|call|restart)\b
+    |(?:->|=>)\s.{0,40}\b(?:ticket|contact|check|drain|replace|report|reduce|increase|see)\b
+    |\bdrain\ the\ node\b|\bPASSED\b|\((?:cleared|old|stale|archived)\)|[:=]\s*0\s*$
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ADVICE = re.compile(
+    r"\b(?:this|it|which) (?:can|may|could|might|usually|often|typically) "
+    r"(?:happens?|occurs?)\b.*"
+    r"|\b(?:potential|possible|common|likely) (?:root )?(?:causes?|reasons?)\b.*"
+    r"|(?<![\w.])(?:is|are|was|were|did|does|do|what|why|how|has|have|can|could)\b[^.:;()]*\?\W*$",
+    re.IGNORECASE,
+)
+_IN_QUOTES = re.compile(
+    r"""(?<![=:\w])(?<![=:]\ )"[^"]{4,}"(?!\s*:)      # not a key of JSON, nor a value
+      |`[^`]{4,}`|(?:(?<=\[)|(?<=,\ ))'[^']{4,}'(?!\s*:)  # not an apostrophe
+    """,
+    re.VERBOSE,
+)
+_REPORTS = re.compile(
+    r"(?:error|exception|caught|raised|failed with|message|reason|because of)\W*$", re.IGNORECASE
+)
+_FILE_NAME = re.compile(r"[\w./-]*_[\w./-]*\.(?:txt|jsonl|csv|tsv|md|ya?ml|ipynb)\b")
+
+
+def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
+    """Indexes of lines of a document that a shell printed, of a sample, or of a node's history.
+
+    `templates` are the lines in lower case, without digits. A document ends at the shell's next
+    command; where none follows, nothing says where it ended, and its lines count. Of a history
+    those lines are old whose day is not the last one of the log.
+
+    Examples
+    --------
+    >>> log = ["+ cat README.md", "CUDA error: uncorrectable ECC error", "+ python train.py"]
+    >>> shown_texts(log, [line.lower() for line in log])
+    {1}
+    """
+    kinds = {kind for kind in set(templates) if _begins(kind)}
+    found: set[int] = set()
+    if not kinds:
+        return found
+    last = max(_DAY.findall("\n".join(lines)), default="")
+    for index, template in enumerate(templates):
+        if template in kinds:
+            if _EARLIER_ATTEMPT.search(template):
+                found.update(_indented(lines, index))
+            elif _TURN.search(template):
+                found.update(_turn(lines, index))
+            elif _SAMPLE.match(template):
+                found.update(_sample(lines, index))
+            elif _SHOWS_A_TEXT.match(template):
+                found.update(_document(lines, index))
+            else:
+                found.update(_history(lines, index, last))
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def _begins(template: str) -> bool:
+    if template[:1] in "+$" and _SHOWS_A_TEXT.match(template):
+        return True
+    if "attempt" in template and _EARLIER_ATTEMPT.search(template):
+        return True
+    if ("<|" in template or "[inst]" in template) and _TURN.search(template):
+        return True
+    if ("---" in template or "===" in template) and _SAMPLE.match(template):
+        return True
+    told = any(word in template for word in ("history", "events", "drain", "repair"))
+    return told and _HISTORY.search(template) is not None
+
+
+def _document(lines: Sequence[str], index: int) -> range:
+    """Lines between a command that prints a text and the next command."""
+    following = range(index + 1, len(lines))
+    end = next((at for at in following if _COMMAND.match(lines[at])), index + 1)
+    return range(index + 1, end)
+
+
+def _indented(lines: Sequence[str], index: int) -> Iterator[int]:
+    """A line with those below it that are set in further."""
+    yield index
+    for at in range(index + 1, min(index + 1 + _LONGEST_HISTORY, len(lines))):
+        if lines[at][:1] not in " \t|>":
+            return
+        yield at
+
+
+def _turn(lines: Sequence[str], index: int) -> range:
+    """Lines of a turn of a conversation, from its mark to the mark that ends it."""
+    following = range(index, min(index + 1 + _LONGEST_SAMPLE, len(lines)))
+    end = next((at for at in following if _TURN_ENDS.search(lines[at])), index)
+    return range(index, end + 1)
+
+
+def _sample(lines: Sequence[str], index: int) -> range:
+    """Lines below the heading of a generated or quoted text.
+
+    It ends at a ruled or empty line, a bar of progress, or a line of the scheduler.
+    """
+    following = range(index + 1, min(index + 1 + _LONGEST_SAMPLE, len(lines)))
+    end = next((at for at in following if _ENDS_SAMPLE.search(lines[at])), index + 1)
+    return range(index + 1, end)
+
+
+def _history(lines: Sequence[str], index: int, last: str) -> Iterator[int]:
+    """Lines below a heading that bear a day before the last one that the log names."""
+    if _DAY.match(lines[index]):
+        return
+    for at in range(index + 1, min(index + 1 + _LONGEST_HISTORY, len(lines))):
+        day = _DAY.search(lines[at])
+        if day is None or day[0] >= last:
+            return
+        yield at
+
+
+def is_spoken_of(text: str) -> bool:
+    """Whether a line tells of a fault as rules, documents and programs do that look for it.
+
+    Examples
+    --------
+    >>> is_spoken_of("loading alert rule 'GPU has fallen off the bus'")
+    True
+    """
+    return _SPEAKS_OF.search(text) is not None
+
+
+def _is_cited(shown: str) -> bool:
+    """Whether a line is set off as somebody else's; the rows of a table end as they begin."""
+    return shown.startswith("> ") or (shown.startswith("| ") and not shown.endswith("|"))
+
+
+def _hour(line: str) -> datetime | None:
+    """The first day with a time that a line names."""
+    found = _STAMP.search(line)
+    if found is None:
+        return None
+    try:
+        return datetime.fromisoformat(f"{found[1]}T{found[2]}")
+    except ValueError:  # digits that are no time
+        return None
+
+
+class Times:
+    """The days and hours that lines of a log name, and how long before its end they lie."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+
+    @cached_property
+    def _last(self) -> str:
+        return next(
+            (max(found) for line in reversed(self._lines) if (found := _DAY.findall(line))), ""
+        )
+
+    @cached_property
+    def _last_hour(self) -> datetime | None:
+        return next((at for line in reversed(self._lines) if (at := _hour(line))), None)
+
+    def is_hours_before_the_end(self, shown: str) -> bool:
+        """Whether a line's time lies an hour or more before the last one of the log."""
+        at = _hour(shown)
+        last = self._last_hour if at is not None else None
+        return at is not None and last is not None and last - at >= _LONG
+
+    def is_past(self, shown: str) -> bool:
+        """Whether a line begins with a day and has no time, or names only days of weeks ago."""
+        named = _DAY.findall(shown)
+        if not named:
+            return False
+        if _DAY_ALONE.match(shown) and not _TIME_OF_DAY.search(shown):
+            return True
+        try:
+            age = date.fromisoformat(self._last) - date.fromisoformat(max(named))
+        except ValueError:  # digits that are no day
+            return False
+        return age.days > _LONGEST_JOB
+
+
+def spoken(line: Line) -> str:
+    """What a line says itself: its text without what it quotes, empty where all is quoted.
+
+    What it asks, and what it says may happen, does not count. Words in quotation marks count
+    where the line brings them as its message: after `=`, a colon or a word such as "error".
+    """
+    if _RETOLD.search(line.text) or _is_cited(line.shown):
+        return ""
+    text = _ADVICE.sub("", line.text)
+    if _COMMAND.match(text):
+        text = text.partition(" # ")[0].rstrip()
+    if '"' in text or "`" in text or "'" in text:
+        text = _IN_QUOTES.sub(
+            lambda found: found[0] if _REPORTS.search(text[: found.start()]) else '""', text
+        )
+    return _FILE_NAME.sub("file", text) if "_" in text else text

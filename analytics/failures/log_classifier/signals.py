@@ -1,17 +1,28 @@
-"""What the lines of a log say, one signal a line that says something."""
+"""What the lines of a log say, one signal a line that says something.
+
+How the job went on after a line counts, too: its progress, and whether it completed.
+"""
 
 from __future__ import annotations
 
 import re
 import string
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
-from analytics.failures.log_classifier.course import Course
-from analytics.failures.log_classifier.lines import Line, cleaned, without_colours
-from analytics.failures.log_classifier.quotation import Times, is_spoken_of, shown_texts, spoken
+from analytics.failures.log_classifier.lines import (
+    Line,
+    Times,
+    cleaned,
+    is_spoken_of,
+    shown_texts,
+    spoken,
+    without_colours,
+)
 from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
@@ -25,7 +36,141 @@ from analytics.failures.taxonomy import taxonomy
 from analytics.failures.xid import SxidEntry, XidEntry, sxid_entries, xid_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
+
+_PROGRESS_WORDS = re.compile(
+    r"\b(?:step|steps|timestep|time step|iter|iters|iteration|iterations|epoch|batch|global_step)\b"
+    r"|\b(?:loss|it/s|s/it)\b"
+    r"|\b(?:tokens|samples|examples)/s"
+    r"|\bsav(?:ed|ing) (?:a |the )?(?:\w+ )?(?:checkpoint|model|state)"
+)
+_EXIT = re.compile(
+    r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)", re.IGNORECASE
+)
+_EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b(?!:[1-9])", re.IGNORECASE)
+_FAILED_STATE = re.compile(r"\b(?:OUT_OF_MEMORY|NODE_FAIL|TIMEOUT|FAILED|CANCELLED|BOOT_FAIL)\b")
+_MERELY_OVER = re.compile(
+    r"\b(?:job|run|script|program|task|process|pipeline)\b.{0,30}\b(?:exited|ended|done)\.?\s*$"
+)
+
+_START = re.compile(
+    r"\b(?:nccl|rccl) version\b|running training"
+    r"|\binitiali[sz]ing (?:torch\.)?distributed"
+    r"|\b(?:start|begin)(?:ing|s|ed)? (?:the )?(?:\w+ )?(?:training|attempt|fit|finetuning|run)\b"
+    r"|\b(?:resum|restor)(?:ing|ed|e)\b.{0,30}\b(?:from|step|checkpoint|iteration|epoch)"
+    r"|\bloading (?:the )?checkpoint\b|\bprocess group (?:is )?initiali[sz]ed|\btokeni[sz]ing\b"
+    r"|\bworld[_ ]?size\W{1,3}\d?|\*{3,} \w+ing \w+ \*{3,}"
+)
+"""What a program writes while it sets out: what stands before was no end of it."""
+_OFTEN = 4
+"""Lines that differ in digits alone from which on they show that a program goes on."""
+_NO_PROGRESS = re.compile(
+    r"^\s*(?:file \"|\[?<?frame|#)|nccl info|abort|destroy|terminat|kill|clos|exit"
+    r"|wait|retr|attempt|backtrace|signal|gpu-|uuid|channel|\bmib\b|loading|queued|driver|version|kernel"
+)
+
+
+class Course:
+    """How the job went on after a line: its progress, and where it says that it completed."""
+
+    def __init__(
+        self,
+        lines: Sequence[str],
+        templates: Sequence[str],
+        speaking: Collection[int],
+        fatal: Collection[int],
+        *,
+        starts: Sequence[int],
+    ) -> None:
+        """Indexes of lines that say something of a failure, and of those that end a program."""
+        self._ends = [*sorted(starts)[1:], len(lines)]
+        self._speaking = sorted(speaking)
+        kinds = set(templates)
+        silent = [index for index in range(len(lines)) if index not in speaking]
+        often = Counter(templates[index] for index in silent)
+        moving = {
+            kind for kind in kinds
+            if _shows_progress(kind) or (often[kind] >= _OFTEN and _may_repeat(kind))
+        }  # fmt: skip
+        ending = {kind for kind in kinds if _shows_end(kind)}
+        self._progress = [
+            index
+            for index in silent
+            if templates[index] in moving and len(lines[index]) > len(templates[index])
+        ]
+        starting = {kind for kind in kinds if _shows_start(kind)}
+        self._starts = [index for index in silent if templates[index] in starting]
+        failures = sorted(fatal)
+        self._done = [
+            index
+            for index in silent
+            if templates[index] in ending
+            and _is_end(lines[index])
+            and not (_MERELY_OVER.search(templates[index]) and self._is_last(failures, index))
+        ]
+
+    def _is_last(self, fatal: Sequence[int], end: int) -> bool:
+        """Whether a failure stands before an index in its file, and no progress between."""
+        place = bisect_left(fatal, end)
+        if place == 0:
+            return False
+        last = fatal[place - 1]
+        if self.end_of_file(last) != self.end_of_file(end):
+            return False
+        return bisect_left(self._progress, end) == bisect_left(self._progress, last)
+
+    def n_progress_after(self, index: int) -> int:
+        """Lines of progress after a line in its file."""
+        end = self.end_of_file(index)
+        return bisect_left(self._progress, end) - bisect_right(self._progress, index)
+
+    def starts_after(self, index: int) -> bool:
+        """Whether the program sets out after a line of its file."""
+        place = bisect_right(self._starts, index)
+        return place < len(self._starts) and self._starts[place] < self.end_of_file(index)
+
+    def completed_after(self, index: int) -> bool:
+        """Whether the file says after a line that the job completed, and no more of a failure."""
+        end = self.end_of_file(index)
+        place = bisect_left(self._done, end)
+        if place == 0 or self._done[place - 1] < index:
+            return False
+        said = bisect_right(self._speaking, self._done[place - 1])
+        return said == len(self._speaking) or self._speaking[said] >= end
+
+    def end_of_file(self, index: int) -> int:
+        """Index after the last line of the file that holds a line."""
+        return self._ends[min(bisect_right(self._ends, index), len(self._ends) - 1)]
+
+
+@lru_cache(maxsize=100_000)
+def _shows_progress(template: str) -> bool:
+    return _PROGRESS_WORDS.search(template) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _shows_start(template: str) -> bool:
+    return _START.search(template) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _may_repeat(template: str) -> bool:
+    """Whether a line that a job writes again and again may show that it goes on."""
+    return _NO_PROGRESS.search(template) is None
+
+
+@lru_cache(maxsize=100_000)
+def _shows_end(template: str) -> bool:
+    """Whether a line without its digits may say that the job completed."""
+    return rules().completed.search(template) is not None or _EXIT.search(template) is not None
+
+
+def _is_end(line: str) -> bool:
+    """Whether it says so with its digits: an exit code other than 0 is no success."""
+    if _FAILED_STATE.search(line):
+        return False
+    return _EXIT.search(line) is None or _EXIT_0.search(line) is not None
+
 
 _HEADER = "traceback (most recent call last)"
 _NO_SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
@@ -127,7 +272,11 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     if not found:
         return []
     speaking = {one.index for one in found}
-    fatal = {one.index for one in found if _ends_a_program(one)}
+    fatal = {
+        one.index
+        for one in found
+        if (not one.doubtful and (one.in_traceback or one.role == "root"))
+    }
     course = Course(lines, templates, speaking, fatal, starts=starts)
     times = Times(lines)
     return [
@@ -171,10 +320,6 @@ def _found(lines: Sequence[str], templates: Sequence[str]) -> list[Signal]:
     reading = _Reading(lines, chains(lines, headers))
     looked_at = sorted({*indexes, *reading.chosen})
     return [signal for index in looked_at for signal in reading.at(index)]
-
-
-def _ends_a_program(one: Signal) -> bool:
-    return not one.doubtful and (one.in_traceback or one.role == "root")
 
 
 def _worth_a_look(templates: Sequence[str]) -> list[int]:

@@ -15,10 +15,7 @@ from analytics.proportion import proportion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from analytics.arrays import Bools, Floats, Ints
 
 COVERAGES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 RESAMPLES = 2_000
@@ -129,9 +126,7 @@ def evaluate(
     )
 
 
-def _at_coverage(
-    right: NDArray[np.bool_], confidence: Floats, conf_level: float
-) -> tuple[Covered, ...]:
+def _at_coverage(right: Bools, confidence: Floats, conf_level: float) -> tuple[Covered, ...]:
     """Accuracy on the rows of the highest confidence."""
     hits = np.cumsum(right[np.argsort(-confidence, kind="stable")])
     rows = [math.ceil(round(coverage * len(right), 9)) for coverage in COVERAGES]

@@ -16,7 +16,7 @@ from scipy import sparse
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from analytics.arrays import Floats
 
 Texts = tuple[str, ...]
 """One text a column."""
@@ -194,7 +194,7 @@ def matrix(rows: Sequence[Terms], known: Lexicon) -> sparse.csr_matrix:
     return features
 
 
-def known_ratios(rows: Sequence[Terms], known: Lexicon) -> NDArray[np.float64]:
+def known_ratios(rows: Sequence[Terms], known: Lexicon) -> Floats:
     """Share of each row's distinct words that training has seen; 0 for a row without words."""
     ratios = []
     for row in rows:

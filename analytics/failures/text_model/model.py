@@ -15,11 +15,8 @@ from analytics.failures.text_model.features import known_ratios, lexicon, matrix
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.failures.text_model.features import Lexicon, Texts
-
-    Floats = NDArray[np.float64]
 
 FORMAT = 1
 """Version of the document, and of how texts become terms: raised with either."""
@@ -162,7 +159,7 @@ def probabilities(scores: Floats, temperature: float) -> Floats:
     return found
 
 
-def decisions(chances: Floats, rows_by_label: Sequence[int]) -> tuple[NDArray[np.int64], Floats]:
+def decisions(chances: Floats, rows_by_label: Sequence[int]) -> tuple[Ints, Floats]:
     """The label chosen for each row, and its probability.
 
     Chosen is the largest p_c / n_c ** `RARE_POWER`, with n_c the training rows of label c: a
@@ -191,7 +188,7 @@ def decisions(chances: Floats, rows_by_label: Sequence[int]) -> tuple[NDArray[np
     return chosen, chances[np.arange(len(chances)), chosen]
 
 
-def claims(scores: Floats, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+def claims(scores: Floats, chosen: Ints) -> Bools:
     """Whether the chosen label's own regression says more likely than not.
 
     A text that suits no label better than any other (a healthy log, say) is claimed by none.
@@ -201,7 +198,7 @@ def claims(scores: Floats, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
     >>> claims(np.array([[-0.7, -0.7], [2.0, -2.0]]), np.array([0, 0])).tolist()
     [False, True]
     """
-    found: NDArray[np.bool_] = scores[np.arange(len(scores)), chosen] >= 0.0
+    found: Bools = scores[np.arange(len(scores)), chosen] >= 0.0
     return found
 
 

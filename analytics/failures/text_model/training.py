@@ -31,12 +31,8 @@ from analytics.proportion import proportion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.failures.text_model.features import Terms, Texts
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 LEAST_ROWS = 20
 LEAST_PER_LABEL = 5
@@ -285,7 +281,7 @@ def temperature_of(scores: Floats, targets: Ints) -> float:
     return round(float(np.exp(best.x)), DIGITS)
 
 
-def threshold_of(confidence: Floats, right: NDArray[np.bool_], target: float) -> float | None:
+def threshold_of(confidence: Floats, right: Bools, target: float) -> float | None:
     """Least confidence from which on held-out rows were right often enough; None without one.
 
     Where all of them together were, nothing speaks against a confidence as low as `target`.

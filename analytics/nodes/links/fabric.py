@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.errors import OutOfRangeError
-from analytics.nodes.links.matrix import Bursts, by_size, mean_of, of_hosts
+from analytics.nodes.links.matrix import Bursts, Tiers, by_size, found_tiers, mean_of, of_hosts
 from analytics.nodes.links.samples import coded
 from analytics.nodes.links.search import Level, deviation, residuals
-from analytics.nodes.links.tiers import Tiers, found_tiers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Ints
     from analytics.nodes.links.matrix import DelayMatrix
     from analytics.nodes.links.samples import DelaySamples
     from analytics.nodes.links.search import LevelName
-
-    Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Fabric:
 
     names: tuple[str, ...]
     """Endpoints."""
-    host: NDArray[np.int64]
+    host: Ints
     """Place of each endpoint's host in `hosts`."""
     hosts: tuple[str, ...]
     matrices: tuple[DelayMatrix, ...]
@@ -64,7 +60,7 @@ class Fabric:
         """
         host, hosts = coded(samples.hosts)
         matrices = tuple(by_size(samples))
-        if not any(np.isfinite(each.log_us).any() for each in matrices):
+        if not any(np.isfinite(matrix.log_us).any() for matrix in matrices):
             remedy = "give transfers between different endpoints"
             raise OutOfRangeError("samples", "of at least one pair of endpoints", "none", remedy)
         tiers, kinds = _stated(samples, hosts)
@@ -73,36 +69,36 @@ class Fabric:
         return cls(samples.names, host, hosts, matrices, tiers, kinds)
 
     @cached_property
-    def n(self) -> NDArray[np.int64]:
+    def n(self) -> Ints:
         """Samples of each pair of endpoints."""
-        total: NDArray[np.int64] = np.sum([each.n for each in self.matrices], axis=0)
+        total: Ints = np.sum([matrix.n for matrix in self.matrices], axis=0)
         return total
 
     @cached_property
-    def n_of_hosts(self) -> NDArray[np.int64]:
+    def n_of_hosts(self) -> Ints:
         """Samples of each pair of hosts."""
         return self._by_host(self.n)
 
-    def _by_host(self, of_endpoints: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _by_host(self, of_endpoints: Ints) -> Ints:
         """Sums over the pairs of endpoints of each pair of hosts."""
         total = np.zeros((len(self.hosts),) * 2, dtype=np.int64)
         np.add.at(total, (self.host[:, None], self.host[None, :]), of_endpoints)
         return total
 
-    def levels(self, left_out: Mask) -> list[list[View]]:
+    def levels(self, left_out: Bools) -> list[list[View]]:
         """Views of each level, hosts first; pairs of endpoints left out are unknown."""
         tier = np.zeros((len(self.hosts),) * 2, dtype=np.int64)
         tier, group = (self.tiers.tier, self.tiers.group) if self.tiers else (tier, None)
         device_tier = tier[np.ix_(self.host, self.host)]
         same = self.host[:, None] == self.host[None, :]
         levels: dict[LevelName, list[View]] = {"host": [], "device": [], "inside": []}
-        for each in self.matrices:
-            log_us = np.where(left_out, np.nan, each.log_us)
+        for matrix in self.matrices:
+            log_us = np.where(left_out, np.nan, matrix.log_us)
             near = of_hosts(log_us, self.host, len(self.hosts))
             pairs = np.isfinite(log_us).astype(np.int64)
-            bursts = Bursts(each.excess, each.n, pairs, each.n_sizes)
-            of_host = replace(bursts, n=self._by_host(each.n), pairs=self._by_host(pairs))
-            levels["host"].append(View(Level(near, tier, group, of_host), each.sizes))
+            bursts = Bursts(matrix.excess, matrix.n, pairs, matrix.n_sizes)
+            of_host = replace(bursts, n=self._by_host(matrix.n), pairs=self._by_host(pairs))
+            levels["host"].append(View(Level(near, tier, group, of_host), matrix.sizes))
             if len(self.hosts) == len(self.host):
                 continue
             far = Level(np.where(same, np.nan, log_us), device_tier, None, bursts, "device")
@@ -113,11 +109,11 @@ class Fabric:
                 bursts,
                 "inside",
             )
-            levels["device"].append(View(far, each.sizes))
-            levels["inside"].append(View(inside, each.sizes))
-        return [views for each in levels.values() if (views := _with_all(each))]
+            levels["device"].append(View(far, matrix.sizes))
+            levels["inside"].append(View(inside, matrix.sizes))
+        return [views for level in levels.values() if (views := _with_all(level))]
 
-    def of_endpoints(self, view: View, cells: Mask) -> Mask:
+    def of_endpoints(self, view: View, cells: Bools) -> Bools:
         """Pairs of a view as pairs of endpoints."""
         return cells[np.ix_(self.host, self.host)] if view.name == "host" else cells
 
@@ -145,10 +141,10 @@ def _with_all(views: list[View]) -> list[View]:
     mean = mean_of([residuals(view.level, None) for view in some])
     every = [view.level.bursts for view in some]
     bursts = Bursts(
-        np.sort(np.concatenate([each.excess for each in every])),
-        np.sum([each.n for each in every], axis=0),
-        np.max([each.pairs for each in every], axis=0),
-        sum(each.n_sizes for each in every),
+        np.sort(np.concatenate([of_view.excess for of_view in every])),
+        np.sum([of_view.n for of_view in every], axis=0),
+        np.max([of_view.pairs for of_view in every], axis=0),
+        sum(of_view.n_sizes for of_view in every),
     )
     return [*some, View(replace(some[0].level, log_us=mean, bursts=bursts), None)]
 
@@ -166,12 +162,10 @@ def _stated(samples: DelaySamples, hosts: tuple[str, ...]) -> tuple[Tiers | None
     return Tiers(np.where(without, len(kinds) + np.cumsum(without) - 1, codes)), kinds
 
 
-def _found(
-    matrices: tuple[DelayMatrix, ...], host: NDArray[np.int64], n_hosts: int
-) -> Tiers | None:
+def _found(matrices: tuple[DelayMatrix, ...], host: Ints, n_hosts: int) -> Tiers | None:
     """Switch of each host as the delays of the first size that shows any tell it."""
-    for each in matrices:
-        near = of_hosts(each.log_us, host, n_hosts)
+    for matrix in matrices:
+        near = of_hosts(matrix.log_us, host, n_hosts)
         if np.isfinite(near).any():
             tiers = found_tiers(near, deviation(near))
             if tiers is not None:

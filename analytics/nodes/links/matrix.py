@@ -1,4 +1,7 @@
-"""Samples of delays as matrices: one number a pair, source by destination, of each message size."""
+"""Delays as matrices: one number a pair, source by destination, and the tiers that they show.
+
+Hosts behind one switch are told by their delays: near ones are faster than far ones.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import special
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.nodes.links.samples import DelaySamples
 
-    Matrix = NDArray[np.float64]
+    Matrix = Floats
 
 QUANTILE: Final = 0.25
 """Quantile of a pair's samples that stands for it: a burst delays some of them, a slow link all."""
@@ -34,7 +38,7 @@ class DelayMatrix:
     log_us: Matrix
     """Natural logarithm of the low quartile of a pair's delays, sources by destinations; NaN where
     a pair was not measured."""
-    n: NDArray[np.int64]
+    n: Ints
     """Samples of each pair."""
     excess: Matrix
     """Logarithm of samples over their pair's low quartile, sorted; empty without repetition."""
@@ -53,12 +57,12 @@ def by_size(samples: DelaySamples) -> list[DelayMatrix]:
     known = np.where(np.isfinite(size), size, -1.0)
     parts = np.array_split(np.unique(known), MOST_SIZES)
     made = [
-        _averaged([_matrix(samples, known == each, (float(each),)) for each in part])
+        _averaged([_matrix(samples, known == value, (float(value),)) for value in part])
         for part in parts
         if len(part)
     ]
-    most = max(np.isfinite(each.log_us).sum() for each in made)
-    return [each for each in made if np.isfinite(each.log_us).sum() >= LEAST_SHARE * most]
+    most = max(np.isfinite(matrix.log_us).sum() for matrix in made)
+    return [matrix for matrix in made if np.isfinite(matrix.log_us).sum() >= LEAST_SHARE * most]
 
 
 def _averaged(matrices: list[DelayMatrix]) -> DelayMatrix:
@@ -68,13 +72,13 @@ def _averaged(matrices: list[DelayMatrix]) -> DelayMatrix:
     """
     if len(matrices) == 1:
         return matrices[0]
-    medians = [np.nanmedian(each.log_us) for each in matrices]
+    medians = [np.nanmedian(matrix.log_us) for matrix in matrices]
     log_us = mean_of([m.log_us - at for m, at in zip(matrices, medians, strict=True)])
     return DelayMatrix(
-        tuple(size for each in matrices for size in each.sizes if size >= 0),
+        tuple(size for matrix in matrices for size in matrix.sizes if size >= 0),
         log_us + np.mean(medians),
-        np.sum([each.n for each in matrices], axis=0),
-        np.sort(np.concatenate([each.excess for each in matrices])),
+        np.sum([matrix.n for matrix in matrices], axis=0),
+        np.sort(np.concatenate([matrix.excess for matrix in matrices])),
     )
 
 
@@ -94,14 +98,12 @@ def row_medians(matrix: Matrix) -> Matrix:
 
 def mean_of(matrices: list[Matrix]) -> Matrix:
     """Mean of what is known of each cell; NaN where nothing is."""
-    known = np.sum([np.isfinite(each) for each in matrices], axis=0)
-    total = np.sum([np.nan_to_num(each) for each in matrices], axis=0)
+    known = np.sum([np.isfinite(matrix) for matrix in matrices], axis=0)
+    total = np.sum([np.nan_to_num(matrix) for matrix in matrices], axis=0)
     return np.where(known > 0, total / np.maximum(known, 1), np.nan)
 
 
-def _matrix(
-    samples: DelaySamples, chosen: NDArray[np.bool_], sizes: tuple[float, ...]
-) -> DelayMatrix:
+def _matrix(samples: DelaySamples, chosen: Bools, sizes: tuple[float, ...]) -> DelayMatrix:
     """Low quartile of the chosen samples by pair, as if all pairs had as many samples."""
     n_ends = len(samples.names)
     chosen = chosen & (samples.source != samples.destination)
@@ -123,7 +125,7 @@ def _matrix(
     return DelayMatrix(sizes, matrix.reshape(shape), counts.reshape(shape), excess)
 
 
-def _low_bias(n: NDArray[np.int64]) -> Matrix:
+def _low_bias(n: Ints) -> Matrix:
     """How far the low quartile of n Gaussian samples lies from their mean, in deviations (Blom)."""
     rank = np.floor(QUANTILE * (n - 1)) + 1
     bias: Matrix = special.ndtri((rank - 0.375) / (n + 0.25))
@@ -137,9 +139,9 @@ class Bursts:
     excess: Matrix
     """Logarithm of samples over the low quartile of their pair, sorted; empty without repetition:
     then bursts are unknown."""
-    n: NDArray[np.int64]
+    n: Ints
     """Samples of each cell, of all its pairs and sizes."""
-    pairs: NDArray[np.int64]
+    pairs: Ints
     """Pairs of endpoints of each cell."""
     n_sizes: int
     """Sizes whose mean a cell is."""
@@ -169,7 +171,7 @@ class Bursts:
         return float(special.bdtrc(pairs - (pairs - 1) // 2 - 1, pairs, pair))
 
 
-def of_hosts(matrix: Matrix, host: NDArray[np.int64], n_hosts: int) -> Matrix:
+def of_hosts(matrix: Matrix, host: Ints, n_hosts: int) -> Matrix:
     """The lower median of the cells between two hosts; NaN within a host and where none is known.
 
     The lower one, so that one slow device of two does not make its host slow.
@@ -181,3 +183,125 @@ def of_hosts(matrix: Matrix, host: NDArray[np.int64], n_hosts: int) -> Matrix:
     found = np.full(n_hosts * n_hosts, np.nan)
     found[cells] = value[order][first + (n - 1) // 2]
     return found.reshape(n_hosts, n_hosts)
+
+
+LEAST_STEP: Final = 0.04
+"""Logarithm of the delay by which far pairs are at least slower than near ones."""
+STEP_DEVIATIONS: Final = 4.0
+"""The same in deviations of one pair."""
+APART: Final = 0.2
+"""Share of near pairs that may be slower than this share of far pairs is fast."""
+TIGHT: Final = 7.0
+"""Deviations within which four of five pairs of one group lie, where it is one."""
+LEAST_TIGHT: Final = 0.03
+"""The same as a logarithm that is never fallen below."""
+LARGEST: Final = 0.6
+"""Share of the hosts that one switch has at most: else the uplink of the others is slow."""
+LEAST_NEAR: Final = 0.65
+"""Share of the hosts that have a neighbour, where there are tiers."""
+LEAST_REST: Final = 4
+"""Hosts near nobody below which their pairs are no class of their own."""
+MOST_CUTS: Final = 12
+"""Largest steps of the tree that are tried as the one between near and far."""
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """Hosts by the switch that they stand behind."""
+
+    group: Ints
+    """Switch of each host."""
+    rest: int | None = None
+    """The group of those that were found near nobody, which is no switch."""
+
+    @property
+    def tier(self) -> Ints:
+        """Class of each pair of hosts: 0 of one switch, 1 of two, 2 of those near nobody; where
+        these are few, 1.
+        """
+        alone = self.group == self.rest
+        apart = (self.group[:, None] != self.group[None, :]) | (alone[:, None] & alone[None, :])
+        of_pairs: Ints = apart.astype(np.int64)
+        if alone.sum() >= LEAST_REST:
+            of_pairs[alone[:, None] & alone[None, :]] = 2
+        return of_pairs
+
+
+def found_tiers(log_us: Matrix, noise: float) -> Tiers | None:
+    """Group of each host; None where delays show no two tiers.
+
+    Hosts are joined by average linkage of the logarithm of their delay, of each pair the faster
+    direction, so that a slow direction moves nobody. The tree is cut where its heights leap; the
+    cut holds where near pairs are clearly faster than far ones, by four deviations of a pair at
+    least, pairs of one group are alike, and two of three hosts have a neighbour.
+
+    Parameters
+    ----------
+    log_us
+        Natural logarithm of delays between hosts, sources by destinations; NaN where unknown.
+    noise
+        Standard deviation of one cell.
+    """
+    n = len(log_us)
+    if n < 4:
+        return None
+    near = np.fmin(log_us, log_us.T)
+    np.fill_diagonal(near, np.nan)
+    if not np.isfinite(near).any():
+        return None
+    filled = np.where(np.isfinite(near), near, _by_ends(near))
+    distance = filled - np.min(filled[~np.eye(n, dtype=bool)])
+    np.fill_diagonal(distance, 0.0)
+    tree = hierarchy.linkage(squareform(distance, checks=False), "average")
+    steps = np.diff(tree[:, 2])
+    for at in np.argsort(-steps)[:MOST_CUTS]:
+        cut = (tree[at, 2] + tree[at + 1, 2]) / 2
+        groups = hierarchy.fcluster(tree, cut, "distance") - 1
+        if _holds(near, groups, noise):
+            alone = (np.bincount(groups) == 1)[groups]
+            codes = np.unique(np.where(alone, n, groups), return_inverse=True)[1]
+            return Tiers(codes, int(codes.max()) if alone.any() else None)
+    return None
+
+
+def _holds(near: Matrix, groups: Ints, noise: float) -> bool:
+    """Whether pairs of one group are clearly faster than pairs of two."""
+    sizes = np.bincount(groups)
+    n_groups, n = len(sizes), len(groups)
+    if n_groups < 2 or sizes[sizes > 1].sum() < LEAST_NEAR * n or n_groups > n / 2 + 1:
+        return False
+    if sizes.max() > LARGEST * n:
+        return False
+    same = groups[:, None] == groups[None, :]
+    within, across = near[same & np.isfinite(near)], near[~same & np.isfinite(near)]
+    if not len(within) or not len(across):
+        return False
+    step = np.median(across) - np.median(within)
+    return bool(
+        step > max(LEAST_STEP, STEP_DEVIATIONS * noise)
+        and np.quantile(within, 1 - APART) < np.quantile(across, APART)
+        and _are_tight(near, groups, noise)
+    )
+
+
+def _are_tight(near: Matrix, groups: Ints, noise: float) -> bool:
+    """Whether most hosts with neighbours are in groups whose pairs are alike."""
+    most, tight, loose = max(LEAST_TIGHT, TIGHT * noise), 0, 0
+    for group, size in enumerate(np.bincount(groups)):
+        pairs = near[np.ix_(groups == group, groups == group)]
+        pairs = pairs[np.isfinite(pairs)]
+        if len(pairs):
+            low, high = np.quantile(pairs, [APART / 2, 1 - APART / 2])
+            tight, loose = (tight + size, loose) if high - low < most else (tight, loose + size)
+    return bool(tight > (1 - APART) * (tight + loose))
+
+
+def _by_ends(near: Matrix) -> Matrix:
+    """What stands for a pair that was not measured: the mean of the medians of its ends."""
+    known = np.isfinite(near)
+    whole = float(np.median(near[known]))
+    ends = np.array(
+        [np.median(row[has]) if has.any() else whole for row, has in zip(near, known, strict=True)]
+    )
+    means: Matrix = (ends[:, None] + ends[None, :]) / 2
+    return means

@@ -14,7 +14,7 @@ from analytics.errors import OutOfRangeError, ShapeError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
+    from analytics.arrays import Floats, Ints
 
 MOST_ENDPOINTS: Final = 4096
 """Endpoints of one analysis: the matrix of their pairs has as many million cells as 16."""
@@ -34,13 +34,13 @@ class DelaySamples:
 
     names: tuple[str, ...]
     """Endpoints: hosts, or GPUs or ports of hosts."""
-    source: NDArray[np.int64]
+    source: Ints
     """Index of the endpoint that sent."""
-    destination: NDArray[np.int64]
+    destination: Ints
     """Index of the endpoint that received; transfers to oneself do not count."""
-    delay_us: NDArray[np.float64]
+    delay_us: Floats
     """Microseconds, > 0."""
-    size_bytes: NDArray[np.float64] | None = None
+    size_bytes: Floats | None = None
     """Bytes of the message; None where all are alike, or nobody says it."""
     host_of: Mapping[str, str] = field(default_factory=dict)
     """Endpoint -> its host, where the names do not say it."""
@@ -81,7 +81,7 @@ class DelaySamples:
         return tuple(host or name for host, name in zip(named, self.names, strict=True))
 
 
-def coded(names: tuple[str | None, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def coded(names: tuple[str | None, ...]) -> tuple[Ints, tuple[str, ...]]:
     """Each name as its place among the different ones, -1 for None; and these, n2 before n10.
 
     >>> coded(("n10", "n2", None, "n10"))

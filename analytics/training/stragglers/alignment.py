@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from analytics.errors import AnalysisError
-from analytics.training.stragglers.arrays import distinct
-from analytics.training.stragglers.operations import OPTYPES
+from analytics.training.stragglers.operations import OPTYPES, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -32,8 +32,8 @@ from analytics.training.stragglers.slowdown import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from analytics.training.stragglers.arrays import Times
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.operations import Times
+    from analytics.training.stragglers.step_model import StepModel
 
     Record: TypeAlias = Mapping[str, Any]
 
@@ -62,14 +62,14 @@ class StragglerAnalysis:
 
 
 def analyse_trace(
-    model: WhatIf, *, on_slowdowns: Callable[[], object] | None = None
+    model: StepModel, *, on_slowdowns: Callable[[], object] | None = None
 ) -> StragglerAnalysis:
     """All that the what-if says of a traced job: what reader, command and page show.
 
     Parameters
     ----------
     model
-        The job, of `WhatIf.of_rows`.
+        The job, of `StepModel.of_rows`.
     on_slowdowns
         Called once the slowdowns are there, before causes and patterns are looked for.
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.arrays import median
 from analytics.training.stragglers.compute_causes import compute_causes
 from analytics.training.stragglers.fixes import Part, saved_estimate
 from analytics.training.stragglers.launch import delayed_seconds, first_delays
+from analytics.training.stragglers.operations import median
 from analytics.training.stragglers.slowdown import STRAGGLING
+from analytics.training.stragglers.step_model import changed_seconds, most_gained
 from analytics.training.stragglers.transfer_causes import dp_links, optimizers, pp_links
-from analytics.training.stragglers.what_if import changed_seconds, most_gained
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.estimate import Estimate
-    from analytics.training.stragglers.arrays import Times
+    from analytics.training.stragglers.operations import Times
     from analytics.training.stragglers.slowdown import Slowdowns
-    from analytics.training.stragglers.what_if import Candidate, Cause, Number, Target, WhatIf
-
+    from analytics.training.stragglers.step_model import Candidate, Cause, Number, StepModel, Target
 
 LEAST_GAIN: Final = 0.01
 """Share of the step time that fixing a cause must give back for it to be named."""
@@ -104,7 +103,7 @@ class StragglerCause:
         return None if self.target is None else self.target.get(name)
 
 
-def causes(model: WhatIf, slow: Slowdowns) -> tuple[StragglerCause, ...]:
+def causes(model: StepModel, slow: Slowdowns) -> tuple[StragglerCause, ...]:
     r"""Causes of a job's stragglers, strongest first; a single `none` where there is none.
 
     .. math:: gain = (\bar T - \bar T_{fix}) / \bar T
@@ -129,11 +128,11 @@ def causes(model: WhatIf, slow: Slowdowns) -> tuple[StragglerCause, ...]:
     >>> import numpy as np
     >>> from analytics.training.stragglers.slowdown import slowdowns
     >>> from analytics.training.stragglers.trace import TraceRows
-    >>> from analytics.training.stragglers.what_if import WhatIf
+    >>> from analytics.training.stragglers.step_model import StepModel
     >>> codes = np.array([4, 0, 7, 9, 11, 10])  # forward, backward and the tail of a step
     >>> zero, start = np.zeros(6, dtype=np.int64), np.array([0.0, 0.1, 0.3, 0.3, 0.3, 0.3])
     >>> seconds = np.array([0.1, 0.2, 0.0, 0.0, 0.0, 0.1])
-    >>> model = WhatIf.of_rows(TraceRows(zero, zero, zero, codes, zero, zero, start, seconds))
+    >>> model = StepModel.of_rows(TraceRows(zero, zero, zero, codes, zero, zero, start, seconds))
     >>> [one.cause for one in causes(model, slowdowns(model))]
     ['none']
     """
@@ -146,7 +145,9 @@ def causes(model: WhatIf, slow: Slowdowns) -> tuple[StragglerCause, ...]:
     return tuple(named) or (StragglerCause("none", None, 0.0, None, found),)
 
 
-def _weighed(model: WhatIf, slow: Slowdowns, candidates: list[Candidate]) -> list[StragglerCause]:
+def _weighed(
+    model: StepModel, slow: Slowdowns, candidates: list[Candidate]
+) -> list[StragglerCause]:
     """Candidates whose fix gives enough, or that would cost enough were they alone."""
     original = float(slow.original_seconds.mean())
     candidates = [
@@ -187,7 +188,7 @@ def _counts(gain: float, alone: float | None) -> bool:
     return alone >= LEAST_ALONE or (gain >= LEAST_GAIN and alone >= LEAST_GAIN / 2)
 
 
-def _data_loading(model: WhatIf, slow: Slowdowns) -> list[StragglerCause]:
+def _data_loading(model: StepModel, slow: Slowdowns) -> list[StragglerCause]:
     """The wait for data, which the simulated step leaves out: as a share of the step with it."""
     original = float(slow.original_seconds.mean())
     delays = first_delays(model)

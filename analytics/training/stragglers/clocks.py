@@ -9,15 +9,15 @@ import numpy as np
 
 from analytics.errors import AnalysisError
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.arrays import median
+from analytics.training.stragglers.operations import median
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Graph
+    from analytics.training.stragglers.operations import Floats, Times
     from analytics.training.stragglers.trace import Trace
 
 LEAST_S: Final = 1e-3

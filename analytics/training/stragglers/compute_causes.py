@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.arrays import distinct, low_median, median
-from analytics.training.stragglers.what_if import Candidate, Change
+from analytics.training.stragglers.operations import distinct, low_median, median
+from analytics.training.stragglers.step_model import Candidate, Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.arrays import Bools, Floats
-    from analytics.training.stragglers.what_if import Number, Target, WhatIf
-
+    from analytics.training.stragglers.operations import Bools, Floats
+    from analytics.training.stragglers.step_model import Number, StepModel, Target
 
 LEAST_STAGE_RATIO: Final = 1.02
 """Least time of a stage's computes over that of the usual stage."""
@@ -109,7 +108,7 @@ class Computes:
         return np.where(self.paused, self.rest, 0.0)
 
 
-def take_apart(model: WhatIf) -> Computes | None:
+def take_apart(model: StepModel) -> Computes | None:
     """The effects on the computes of a job, by medians, so that no one worker sets them.
 
     The base of a stage is the lower median over ranks of each rank's median; the work of a
@@ -167,7 +166,7 @@ def _isolated(rest: Floats, noise: Floats, *, uneven: bool) -> Bools:
     return np.asarray(long & (n_worker <= most)[None, :, None, None])
 
 
-def _places(model: WhatIf) -> NDArray[np.intp] | None:
+def _places(model: StepModel) -> NDArray[np.intp] | None:
     """Operation of each (type, stage, chunk, micro-batch in order); None where numbers differ."""
     ops, trace = model.trace.operations, model.trace
     places = []
@@ -252,7 +251,7 @@ def _slopes(detrended: Floats, work: Floats) -> Floats:
     return np.asarray(np.maximum(1.0 + off / (1.0 + error / SLOPE_SD**2), 0.0).astype(work.dtype))
 
 
-def compute_causes(model: WhatIf) -> Iterator[Candidate]:
+def compute_causes(model: StepModel) -> Iterator[Candidate]:
     """Causes for which the computes hold evidence, in no order."""
     parts = take_apart(model)
     if parts is not None:
@@ -262,20 +261,20 @@ def compute_causes(model: WhatIf) -> Iterator[Candidate]:
         yield from _pauses(model, parts)
 
 
-def _change(model: WhatIf, parts: Computes, log_ratio: Floats) -> Change:
+def _change(model: StepModel, parts: Computes, log_ratio: Floats) -> Change:
     shape = (parts.places.size, *model.costs.own.shape[1:])
     wide = np.broadcast_to(np.exp(log_ratio), (*parts.places.shape, *shape[1:]))
     return Change(parts.places.ravel(), wide.reshape(shape))
 
 
-def worker_target(model: WhatIf, dp: int, stage: int) -> dict[str, Number]:
+def worker_target(model: StepModel, dp: int, stage: int) -> dict[str, Number]:
     """Names of a worker."""
     ranks = model.trace.ranks
     rank = None if ranks is None else int(ranks[dp, stage])
     return {"dp_rank": dp, "stage": stage, "rank": rank}
 
 
-def _workers(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
+def _workers(model: StepModel, parts: Computes) -> Iterator[Candidate]:
     """Workers whose computes are slower than those of the same stage in other ranks, as one."""
     seconds = np.exp(parts.base).sum(axis=2)[:, :, None, None] * np.expm1(parts.worker)
     by_step = seconds.sum(axis=0)
@@ -303,7 +302,7 @@ def _workers(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
     yield Candidate("worker", target | {"workers": named}, change, evidence)
 
 
-def _stages(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
+def _stages(model: StepModel, parts: Computes) -> Iterator[Candidate]:
     """Stages whose computes take longer than those of others in all data-parallel ranks."""
     level = np.exp(parts.base).mean(axis=2)
     total = level.sum(axis=0)
@@ -325,7 +324,7 @@ def _stages(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
         yield Candidate("stage", {"stage": int(stage)}, change, evidence)
 
 
-def _sequence_length(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
+def _sequence_length(model: StepModel, parts: Computes) -> Iterator[Candidate]:
     """Micro-batches that are long in all their computes."""
     measured = correlations(model, parts)
     demeaned = max(measured["demeaned"], measured["all_stages"])
@@ -353,7 +352,7 @@ def _sequence_length(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
     yield Candidate("sequence_length", None, change, evidence)
 
 
-def correlations(model: WhatIf, parts: Computes) -> dict[str, float]:
+def correlations(model: StepModel, parts: Computes) -> dict[str, float]:
     """Pearson correlations of times of the same micro-batch; NaN where nothing varies.
 
     `raw`: forward with backward, median over stages; `demeaned`: after removing the mean of each
@@ -388,7 +387,7 @@ def _pearson(one: Floats, other: Floats) -> float:
     return float((one * other).sum()) / size if size > 0 else float("nan")
 
 
-def _pauses(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
+def _pauses(model: StepModel, parts: Computes) -> Iterator[Candidate]:
     """Isolated long computes, and operations that are pauses by name."""
     paused = parts.paused
     own = model.costs.own
@@ -407,7 +406,7 @@ def _pauses(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
 
 
 def _pause_words(
-    model: WhatIf, by_worker: Floats, *, paused: Bools, change: Change
+    model: StepModel, by_worker: Floats, *, paused: Bools, change: Change
 ) -> tuple[Target, Change, dict[str, Number]]:
     """Which workers pause, how often and how long; seconds lost as (stages, steps, ranks)."""
     hit = by_worker > 0

@@ -12,16 +12,15 @@ import numpy as np
 from analytics import validate
 from analytics.errors import AnalysisError
 from analytics.estimate import Estimate
-from analytics.training.stragglers.arrays import quantiles
+from analytics.training.stragglers.operations import quantiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.arrays import Times
-    from analytics.training.stragglers.what_if import WhatIf
-
+    from analytics.training.stragglers.operations import Times
+    from analytics.training.stragglers.step_model import StepModel
 
 RESAMPLES: Final = 1000
 """Draws of the bootstrap over steps."""
@@ -87,7 +86,7 @@ class Part:
             f"stage {self.stage}" if self.dp is None else f"worker dp {self.dp}, stage {self.stage}"
         )
 
-    def operations(self, model: WhatIf) -> NDArray[np.bool_]:
+    def operations(self, model: StepModel) -> NDArray[np.bool_]:
         """Its operations, (operations, ranks).
 
         Raises
@@ -125,7 +124,9 @@ class Fixed:
         return daily_gpu_hours(self.saved_ratio, n_gpus)
 
 
-def fixed(model: WhatIf, parts: Sequence[Part], *, conf_level: float = 0.90) -> tuple[Fixed, ...]:
+def fixed(
+    model: StepModel, parts: Sequence[Part], *, conf_level: float = 0.90
+) -> tuple[Fixed, ...]:
     """Step times if each part alone took its ideal costs.
 
     .. math:: g = (T - T_{fix}) / T = 1 - 1 / \\mathrm{speedup}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.what_if import latest_ends, launch_delay, released
+from analytics.training.stragglers.step_model import latest_ends, launch_delay, released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Graph
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.operations import Floats, Times
+    from analytics.training.stragglers.step_model import StepModel
 
     Cost: TypeAlias = Callable[[int], Times]
     """Times of an operation, (steps, ranks)."""
@@ -38,7 +38,7 @@ class LaunchSlowdowns:
     by_dp: Times
 
 
-def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
+def launch_slowdowns(model: StepModel, original_seconds: float) -> LaunchSlowdowns:
     """Slowdowns by the launch delays of each type, stage and data-parallel rank.
 
     All operations take their own costs. A step ends with its last optimizer.
@@ -78,7 +78,7 @@ def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
     )
 
 
-def first_operations(model: WhatIf) -> list[int]:
+def first_operations(model: StepModel) -> list[int]:
     """The first forward of stage 0 and the first receive of each other: they wait for data."""
     firsts = (
         model.trace.operations.of(kind.FORWARD if stage == 0 else kind.FORWARD_RECV, stage)
@@ -87,7 +87,7 @@ def first_operations(model: WhatIf) -> list[int]:
     return [at.start for at in firsts if at.start < at.stop]
 
 
-def _types(model: WhatIf) -> list[str]:
+def _types(model: StepModel) -> list[str]:
     """Group of each operation."""
     ops = model.trace.operations
     types = [kind.label(int(code)) for code in ops.optype]
@@ -96,7 +96,7 @@ def _types(model: WhatIf) -> list[str]:
     return types
 
 
-def first_delays(model: WhatIf) -> dict[int, Floats]:
+def first_delays(model: StepModel) -> dict[int, Floats]:
     """Delays of the operations that begin a step, by operation; (steps, ranks).
 
     These are the first forward of stage 0, the first receive of other stages and the first
@@ -109,7 +109,7 @@ def first_delays(model: WhatIf) -> dict[int, Floats]:
     return {op: launch_delay(model.trace, model.graph, op) for op in firsts}
 
 
-def delayed_seconds(model: WhatIf, delays: dict[int, Floats]) -> Times:
+def delayed_seconds(model: StepModel, delays: dict[int, Floats]) -> Times:
     """Step times if the operations given are launched late, all others at once; (steps,)."""
     own = model.costs.own.astype(np.float64)
     begin = np.zeros(own.shape[1:])

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Graph, Node
+    from analytics.training.stragglers.operations import Floats, Times
+    from analytics.training.stragglers.step_model import Costs
     from analytics.training.stragglers.trace import Trace
-    from analytics.training.stragglers.what_if import Costs
-
 
 LANE_BYTES: Final = 3 << 16
 """Size of one end in all blocks up to which steps are taken together: some ten fit the cache."""

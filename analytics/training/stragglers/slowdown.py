@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.training.stragglers.alignment import DroppedStep
-    from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.launch import LaunchSlowdowns
+    from analytics.training.stragglers.operations import Times
     from analytics.training.stragglers.simulation import Ends
-    from analytics.training.stragglers.what_if import WhatIf
-
+    from analytics.training.stragglers.step_model import StepModel
 
 STRAGGLING: Final = 1.1
 """Slowdown above which a job is said to straggle (Lin et al.)."""
@@ -169,7 +168,7 @@ class Slowdowns:
         return self.simulation_error > LARGEST_ERROR
 
 
-def slowdowns(model: WhatIf) -> Slowdowns:
+def slowdowns(model: StepModel) -> Slowdowns:
     """Slowdown of a traced job and of each of its parts.
 
     .. math:: S = \\bar T / \\bar T_{ideal}, \\quad S_x = \\bar T_{ideal}^{-x} / \\bar T_{ideal}
@@ -199,7 +198,7 @@ def slowdowns(model: WhatIf) -> Slowdowns:
 
     >>> from analytics.training.stragglers.operations import optype_codes
     >>> from analytics.training.stragglers.trace import TraceRows
-    >>> from analytics.training.stragglers.what_if import WhatIf
+    >>> from analytics.training.stragglers.step_model import StepModel
     >>> names = ["forward-compute", "backward-compute", "gc", "layernorm-grads-all-reduce",
     ...          "optimizer-clip-main-grad", "optimizer"]
     >>> zero, rank = np.zeros(12, dtype=int), np.repeat([0, 1], 6)
@@ -207,7 +206,7 @@ def slowdowns(model: WhatIf) -> Slowdowns:
     >>> seconds = np.array([1, 2, 0, 0, 2, 0, 3, 2, 0, 0, 0, 0.0])
     >>> codes = np.tile(optype_codes(names), 2)
     >>> rows = TraceRows(zero, rank, zero, codes, zero, zero, start, seconds)
-    >>> two = slowdowns(WhatIf.of_rows(rows))
+    >>> two = slowdowns(StepModel.of_rows(rows))
     >>> two.slowdown, two.by_dp.tolist()
     (1.25, [1.0, 1.25])
     """
@@ -289,7 +288,7 @@ def slowest_first(by_worker: Times) -> NDArray[np.int64]:
 
 
 def _slowest_workers(
-    model: WhatIf, by_worker: Times, *, original: float, ideal: float
+    model: StepModel, by_worker: Times, *, original: float, ideal: float
 ) -> SlowestWorkers:
     """What fixing the slowest workers gives, by S_w (ranks, stages) and mean step times."""
     order = slowest_first(by_worker)

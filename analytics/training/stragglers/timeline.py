@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.step_model import StepModel, Timeline
     from analytics.training.stragglers.trace import Trace
-    from analytics.training.stragglers.what_if import Timeline, WhatIf
 
     Whole: TypeAlias = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ _ROUNDED_NS: Final = 1000
 
 
 def drawn_timeline(
-    model: WhatIf, of: TimelineOf, *, part: str | None = None, steps: Sequence[int] | None = None
+    model: StepModel, of: TimelineOf, *, part: str | None = None, steps: Sequence[int] | None = None
 ) -> str:
     """A timeline of a job as JSON in the Chrome trace format (`timeline.chrome_trace`).
 
@@ -112,7 +112,7 @@ def chrome_trace(
     trace
         The job.
     timeline
-        Of `WhatIf.timeline` or `WhatIf.traced_timeline`.
+        Of `StepModel.timeline` or `StepModel.traced_timeline`.
     title
         What the timeline shows: stands in the names of the processes.
     steps
@@ -130,7 +130,7 @@ def chrome_trace(
     Examples
     --------
     >>> from analytics.training.stragglers.trace import Trace, TraceRows
-    >>> from analytics.training.stragglers.what_if import Timeline
+    >>> from analytics.training.stragglers.step_model import Timeline
     >>> one, times = np.zeros(1, dtype=np.int64), np.zeros(1)
     >>> rows = TraceRows(one + 5, one, one, one + 4, one, one, times, times + 0.2)
     >>> trace = Trace.of_columns(rows)

@@ -11,7 +11,6 @@ import numpy as np
 from analytics import validate
 from analytics.errors import AnalysisError, OutOfRangeError, ShapeError
 from analytics.training.stragglers.alignment import DroppedStep, align
-from analytics.training.stragglers.arrays import distinct
 from analytics.training.stragglers.operations import (
     CHUNKED,
     COMPUTES,
@@ -19,13 +18,14 @@ from analytics.training.stragglers.operations import (
     SEPARATE,
     Operations,
     among,
+    distinct,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.training.stragglers.alignment import Cells, Places
-    from analytics.training.stragglers.arrays import Floats
+    from analytics.training.stragglers.operations import Floats
 
     Integers: TypeAlias = NDArray[np.integer[Any]]
 
@@ -335,11 +335,11 @@ def _other_chunks(rows: TraceRows, cells: Cells, trace: Trace) -> NDArray[np.boo
     return np.asarray((traced != chunks[:, None, None]) & (chunks >= 0)[:, None, None])
 
 
-def compute_chain(trace: Trace, stage: int, *, step: int = 0, dp: int = 0) -> NDArray[np.intp]:
-    """The computes of a stage in order of (start, seq, type), as one rank runs them in one step."""
+def compute_chain(trace: Trace, stage: int, *, step: int = 0) -> NDArray[np.intp]:
+    """The computes of a stage in order of (start, seq, type), as rank 0 runs them in one step."""
     ops = trace.operations
     at = np.flatnonzero((ops.stage == stage) & among(ops.optype, COMPUTES))
-    return at[np.lexsort((ops.optype[at], ops.seq[at], trace.start[at, step, dp]))]
+    return at[np.lexsort((ops.optype[at], ops.seq[at], trace.start[at, step, 0]))]
 
 
 def reordered_steps(trace: Trace, other: NDArray[np.bool_]) -> tuple[DroppedStep, ...]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.arrays import distinct, low_median, median
 from analytics.training.stragglers.compute_causes import (
     MAD_TO_SD,
     MOST_NAMED,
@@ -16,15 +15,16 @@ from analytics.training.stragglers.compute_causes import (
     least_steps,
     worker_target,
 )
-from analytics.training.stragglers.what_if import Candidate, Change
+from analytics.training.stragglers.operations import distinct, low_median, median
+from analytics.training.stragglers.step_model import Candidate, Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.arrays import Floats
-    from analytics.training.stragglers.what_if import Number, Target, WhatIf
+    from analytics.training.stragglers.operations import Floats
+    from analytics.training.stragglers.step_model import Number, StepModel, Target
 
     Key: TypeAlias = tuple[int, int, int]
     Pairs: TypeAlias = dict[Key, list[tuple[int, int]]]
@@ -92,7 +92,7 @@ def usual_ratio(part: Excess) -> Floats:
     return np.where(positive, part.usual / np.where(positive, part.own, 1.0), 1.0)
 
 
-def dp_links(model: WhatIf) -> Iterator[Candidate]:
+def dp_links(model: StepModel) -> Iterator[Candidate]:
     """Parameters and gradients of a stage, or of one of its ranks, that take longer than others."""
     ops = model.trace.operations
     parts = _gradients(model)
@@ -123,7 +123,7 @@ def dp_links(model: WhatIf) -> Iterator[Candidate]:
         yield Candidate("dp_link", target, _change(parts, masks), evidence)
 
 
-def _gradients(model: WhatIf) -> list[Excess]:
+def _gradients(model: StepModel) -> list[Excess]:
     """Collectives of each type and number, alike on all stages and ranks."""
     ops, own = model.trace.operations, model.costs.own
     parts = []
@@ -175,7 +175,7 @@ def over_usual(spent: float, above: float) -> float | None:
     return float(spent / (spent - above)) if spent > above else None
 
 
-def optimizers(model: WhatIf) -> Iterator[Candidate]:
+def optimizers(model: StepModel) -> Iterator[Candidate]:
     """The operations between the last gradient and the end of the step, where some are long."""
     ops, own = model.trace.operations, model.costs.own
     alike = [np.flatnonzero(ops.optype == optype) for optype in TAIL]
@@ -199,7 +199,7 @@ def optimizers(model: WhatIf) -> Iterator[Candidate]:
     yield Candidate("optimizer", target, _change(parts, masks), evidence)
 
 
-def _common_target(model: WhatIf, seconds: Floats) -> Target:
+def _common_target(model: StepModel, seconds: Floats) -> Target:
     """The worker that is slow; of several the stage or rank of which they are most, and who.
 
     `seconds`: 0 for those that are not slow; (stages, ranks).
@@ -244,7 +244,7 @@ class _Link:
         return (min(self.key[1:]), max(self.key[1:]), self.dp)
 
 
-def pp_links(model: WhatIf) -> Iterator[Candidate]:
+def pp_links(model: StepModel) -> Iterator[Candidate]:
     """Transfers over a boundary between stages that take longer than others of their direction."""
     ops, own = model.trace.operations, model.costs.own
     links: Pairs = {}
@@ -303,7 +303,7 @@ def _slow_links(keys: list[Key], own: list[Floats]) -> list[_Link]:
 
 
 def _link_candidate(
-    model: WhatIf,
+    model: StepModel,
     place: tuple[int, int, int | None],
     *,
     links: list[_Link],

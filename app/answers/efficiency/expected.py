@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from analytics.efficiency.ettr_range import ettr_range
 from analytics.efficiency.expected_ettr import ExpectedEttr, expected_ettr
-from analytics.efficiency.published_ettr import PUBLISHED_INCONSISTENCIES, PUBLISHED_WHAT_IFS
+from analytics.efficiency.published_ettr import (
+    PUBLISHED_INCONSISTENCIES,
+    PUBLISHED_WHAT_IFS,
+    ettr_range,
+)
 from analytics.estimate import CONF_LEVEL
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, estimated
 from app.answers.described import Rows, field, quantities

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from analytics.efficiency.buckets import uncounted_sentences
 from analytics.efficiency.habits import habit_sentences, recorded_habits
-from analytics.efficiency.ledger_notes import uncounted_sentences
 from analytics.efficiency.what_if import Change, WhatIf, what_if
 from analytics.estimate import CONF_LEVEL
 from app.answers.columns import columns

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from analytics.failures.incidents.timeline import Timeline
+    from analytics.failures.incidents.incident import Timeline
     from app.ask import Ask
     from app.words.terms import Term
     from data.store import Store

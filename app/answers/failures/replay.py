@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from analytics.failures.incidents import replay as playing
-from analytics.failures.incidents.collected import NodeEventDays
 from analytics.failures.incidents.incident import HIT
-from analytics.failures.incidents.node_states import TITLES, State
+from analytics.failures.incidents.recovery import NodeEventDays
+from analytics.failures.incidents.replay import TITLES, State
 from app.answers.columns import text
 from app.answers.content import Chart, Missing
 from app.answers.described import Rows, field

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analytics.failures import calibration
+from analytics.failures.calibration import SizeChance, misattribution
 from analytics.failures.confusion import ConfusionMatrix, confusion_matrix
-from analytics.failures.misattribution import SizeChance, misattribution
 from app.answers.content import Answer, Chart, Missing, Table
 from app.answers.described import Rows, field
 from app.words import numbers

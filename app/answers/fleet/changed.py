@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from analytics.fleet.silent_sources import silent_sources
+from analytics.fleet.coverage import silent_sources
 from app.answers.content import Answer, Table
 from app.answers.efficiency import ledger
 from app.answers.failures import incidents

@@ -10,8 +10,7 @@ import numpy as np
 from analytics.estimate import unknown
 from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
-from analytics.nodes.records import SIGNALS, NodeRecords
-from analytics.nodes.signals import signals
+from analytics.nodes.records import SIGNALS, NodeRecords, signals
 from app.answers.reliability.sight import BASIS, sight
 from data.queries import lemons as queries
 

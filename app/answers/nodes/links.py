@@ -19,8 +19,7 @@ from data.ingest.readers.metrics.delays import read_delays
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from analytics.nodes.links.findings import Finding
-    from analytics.nodes.links.verdict import SlowLinks
+    from analytics.nodes.links.verdict import Finding, SlowLinks
 
 MOST_HOSTS = 8
 """Hosts of a group that a sentence names."""

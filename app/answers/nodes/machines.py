@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from analytics.nodes.machines.calibration import calibrated, prioritised
-from analytics.nodes.machines.detection import SILENCE
-from analytics.nodes.machines.heat_map import HeatMap, heat_map
-from analytics.nodes.machines.pulls import pulls, watched
-from analytics.nodes.machines.settings import Settings
+from analytics.nodes.machines.detection import SILENCE, HeatMap, Settings, heat_map, pulls, watched
+from analytics.nodes.machines.thresholds import calibrated, prioritised
 from app.answers.content import Answer, Chart, Missing, Table
 from app.answers.described import Rows, field, sheet_of
 from app.words import moments, numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
 from data.ingest.readers.metrics.machine_samples import read_samples
-from data.queries.machine_metrics import last_samples
+from data.queries.metrics import last_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

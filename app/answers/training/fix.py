@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.training.stragglers.fixes import Part, fixed
 from analytics.training.stragglers.slowdown import ranked
+from analytics.training.stragglers.step_model import StepModel
 from analytics.training.stragglers.timeline import drawn_timeline
-from analytics.training.stragglers.what_if import WhatIf
 from app.answers.content import Answer, Chart, estimated
 from app.answers.described import Rows
 from app.answers.training import causes, trace
@@ -93,13 +93,13 @@ def answer(ask: Ask, found: StragglerTrace, part: str) -> Answer:
     )
 
 
-def _model(store: Store, trace_id: str) -> WhatIf:
+def _model(store: Store, trace_id: str) -> StepModel:
     """The trace, read again, as a model of its step."""
     facts = stragglers.trace(store, trace_id)
     file = stragglers.file_of(store, facts["path"])
     if not file.exists():
         raise DataError(f"{file}: is missing: ingest the trace {facts['name']} again")
-    return WhatIf.of_rows(read_rows(file, facts["name"]), dsp_size=_dsp_size(facts))
+    return StepModel.of_rows(read_rows(file, facts["name"]), dsp_size=_dsp_size(facts))
 
 
 def _dsp_size(row: Mapping[str, Any]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.failures.incidents.node_states import TITLES, State
+from analytics.failures.incidents.replay import TITLES, State
 from app.figures import template
 from app.figures.failures import domains
 from app.words import moments, numbers

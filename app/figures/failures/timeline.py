@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from analytics.failures.incidents.timeline import Mark, Timeline
+    from analytics.failures.incidents.incident import Mark, Timeline
     from app.figures.template import Mode
 
 ROW_HEIGHT = 25

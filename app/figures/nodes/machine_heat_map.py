@@ -13,7 +13,7 @@ from app.words import moments
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from analytics.nodes.machines.heat_map import HeatMap
+    from analytics.nodes.machines.detection import HeatMap
     from app.figures.template import Mode
 
 ROW_PX, FRAME_PX, LEAST_PX = 14, 130, 260

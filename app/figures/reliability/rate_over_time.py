@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analytics.reliability.weekly_rates import WEEK, weekly_rates
+from analytics.reliability.mttf import WEEK, weekly_rates
 from app.figures import template, times
 from app.words import moments, numbers
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.reliability.failure_rate import RateEstimate
-    from analytics.reliability.mttf import GroupRate
-    from analytics.reliability.weekly_rates import WeeklyRates
+    from analytics.reliability.mttf import GroupRate, WeeklyRates
     from app.figures.template import Mode, Palette
 
 HEIGHT = 320

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analytics.reliability.weekly_rates import WEEK, weekly_rates
+from analytics.reliability.mttf import WEEK, weekly_rates
 from app.show.drawings import style
 from app.show.drawings.style import PALETTE
 from app.words import numbers

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from analytics.failures.incidents.timeline import Lane, Mark, Timeline
+    from analytics.failures.incidents.incident import Lane, Mark, Timeline
 
 LANE_INCHES, FRAME_INCHES = 0.17, 0.55
 """Height of a lane, and of the axis with what stands above the lanes."""

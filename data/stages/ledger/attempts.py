@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from analytics.arrays import Bools, Floats, Ints
     from data.said import Said
     from data.site import Runs
 
@@ -102,10 +103,10 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
 
 
 def _chunks(
-    of_class: NDArray[np.bool_],
-    apart: NDArray[np.bool_] | bool,
+    of_class: Bools,
+    apart: Bools | bool,
     runs: NDArray[np.uint64] | None,
-) -> Iterator[NDArray[np.int64]]:
+) -> Iterator[Ints]:
     """Places of a class, those set apart first; a stretch of either at a time, at least one.
 
     Where codes of runs are given, no stretch cuts a run.
@@ -241,7 +242,7 @@ def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.D
     return progress.merge(attempts[["id", *keys]], on=keys), observed
 
 
-def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+def _wasted(connection: duckdb.DuckDBPyConnection, ids: Ints) -> Floats:
     """Share of their time that stragglers waste, of attempts of runs with traces; else 0."""
     found = connection.execute(
         """SELECT jobs.rowid AS id, wasted FROM jobs JOIN (

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.failures.misattribution import misattribution
+from analytics.failures.calibration import misattribution
 
 RARE = {"cluster": "c", "n_background_hits": 10, "background_node_days": 48_000.0,
         "n_completed_hits": 0, "n_completed": 20_000, "rate_per_node_day": 10.5 / 49_000.0,

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from analytics.fleet.coverage import coverage
-from analytics.fleet.silent_sources import silent_sources
+from analytics.fleet.coverage import coverage, silent_sources
 
 NONE = pd.DataFrame({"cluster": [], "source": [], "n_rows": []})
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analytics.nodes.chance import discoveries, tail, weights
 from analytics.nodes.draining import back_test, savings, without_them
 from analytics.nodes.lemons import lemons
-from analytics.nodes.tail import discoveries, tail, weights
 from tests.analytics.nodes.made_fleet import COLUMNS, Made, made
 
 if TYPE_CHECKING:

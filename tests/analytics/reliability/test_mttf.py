@@ -19,9 +19,9 @@ from analytics.reliability.mttf import (
     mean_estimate,
     mean_gap_hours,
     mttf_report,
+    weekly_rates,
     with_known_rate,
 )
-from analytics.reliability.weekly_rates import weekly_rates
 
 BURSTS = FailureCounts(
     by_day=pd.DataFrame(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analytics.errors import OutOfRangeError
-from analytics.reliability.rate_ratio import benjamini_hochberg, dispersion_of, rate_ratio
+from analytics.reliability.risen_causes import benjamini_hochberg, dispersion_of, rate_ratio
 
 COUNTS = st.integers(0, 200)
 LENGTHS = st.floats(0.1, 1e4)

@@ -10,8 +10,8 @@ import pytest
 from analytics.training.stragglers.analysis import StragglerAnalysis, analyse_trace
 from analytics.training.stragglers.clocks import ClockOffset
 from analytics.training.stragglers.operations import optype_codes
+from analytics.training.stragglers.step_model import StepModel
 from analytics.training.stragglers.trace import TraceRows
-from analytics.training.stragglers.what_if import WhatIf
 from app.answers.training.causes import doubts
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
@@ -28,7 +28,7 @@ def rows() -> TraceRows:
 @pytest.fixture(scope="module")
 def healthy(rows: TraceRows) -> StragglerAnalysis:
     """Its results."""
-    return analyse_trace(WhatIf.of_rows(rows))
+    return analyse_trace(StepModel.of_rows(rows))
 
 
 def test_of_a_trace_that_holds_together_nothing_is_said(healthy: StragglerAnalysis) -> None:
@@ -47,7 +47,7 @@ def test_clocks_set_right_are_named_and_many_are_counted(healthy: StragglerAnaly
 
 def test_milliseconds_in_place_of_seconds_are_told(rows: TraceRows) -> None:
     thousand = replace(rows, start_ts=rows.start_ts * 1e3, duration=rows.duration * 1e3)
-    (note,) = doubts(analyse_trace(WhatIf.of_rows(thousand)))
+    (note,) = doubts(analyse_trace(StepModel.of_rows(thousand)))
     assert "Times must be seconds" in note
 
 
@@ -66,7 +66,7 @@ def test_slowdown_waste_and_gains_have_intervals_between_steps() -> None:
     forward[:, 1, 1] *= np.linspace(1.5, 2.0, 6)[:, None, None]
     columns = trace_columns(shape, TraceCosts(forward, np.full_like(forward, 0.2)))
     codes = optype_codes([str(name) for name in columns.pop("optype")])
-    analysis = analyse_trace(WhatIf.of_rows(TraceRows(**columns, optype=codes)))
+    analysis = analyse_trace(StepModel.of_rows(TraceRows(**columns, optype=codes)))
     record = analysis_record(analysis)
     pairs = [
         (record["S"], record["S_estimate"]),

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from analytics.failures.incident_rate import IncidentCause
-from analytics.failures.incidents.timeline import Lane, Mark, Timeline
+from analytics.failures.incidents.incident import Lane, Mark, Timeline
 from app.answers.failures import incident
 from app.figures.failures import incidents_by_cause, timeline
 from app.figures.template import PALETTES, Mode

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics.nodes.machines.detection import Detection
-from analytics.nodes.machines.heat_map import heat_map
+from analytics.nodes.machines.detection import Detection, heat_map
 from analytics.nodes.machines.samples import Samples
 from app.figures.nodes import machine_heat_map
 

@@ -8,9 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.failures.incidents.node_states import NodeSpans, State, node_states
 from analytics.failures.incidents.recovery import Recovery
-from analytics.failures.incidents.replay import MOST_MOMENTS, PHASES, Moment, Phase, Replay
+from analytics.failures.incidents.replay import (
+    MOST_MOMENTS,
+    PHASES,
+    Moment,
+    NodeSpans,
+    Phase,
+    Replay,
+    State,
+    node_states,
+)
 from app.answers.failures.replay import changes
 from app.figures.failures import replay
 from app.figures.template import PALETTES, Mode

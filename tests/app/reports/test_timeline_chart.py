@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from pypdf import PdfReader
 
-from analytics.failures.incidents.timeline import SOURCES, Lane, Mark, Timeline
+from analytics.failures.incidents.incident import SOURCES, Lane, Mark, Timeline
 from app.answers.content import Chart
 from app.reports.report import Report, Section
 from app.show import html, pdf

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.fleet.queue_attempts import QueueChange, queue_attempts
+from analytics.fleet.pod_attempts import QueueChange, queue_attempts
 from app.actions import Options, ingest_files
 from data.ingest.reader import Source
 from data.ingest.readers import known_readers

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.fleet.outages import Seen, outages
+from analytics.fleet.inventory import Seen, outages
 from analytics.fleet.pod_attempts import PodRun, attempts
 from app.actions import Options, ingest_files
 from data.errors import SourceError

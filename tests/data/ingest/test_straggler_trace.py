@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from analytics.training.stragglers.slowdown import Slowdowns
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.step_model import StepModel
 
 SHAPE = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2, 5), tp=4)
 META = """trial_name: slow one
@@ -247,7 +247,7 @@ def test_a_better_analysis_reaches_traces_that_were_read_before(
     ((before,),) = rows(root, "SELECT slowdown FROM straggler_traces")
     twice = analysis.slowdowns
 
-    def other(model: WhatIf) -> Slowdowns:
+    def other(model: StepModel) -> Slowdowns:
         slow = twice(model)
         return replace(slow, slowdown=2.0 * slow.slowdown)
 

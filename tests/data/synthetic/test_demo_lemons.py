@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from data.synthetic import DemoSpec, demo_cluster
-from data.synthetic.lemons import LEMON_KINDS, planted_lemons
+from data.synthetic.fleet import LEMON_KINDS, planted_lemons
 
 if TYPE_CHECKING:
     from data.synthetic import DemoCluster

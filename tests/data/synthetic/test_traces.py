@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analytics.training.stragglers.slowdown import slowdowns
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.step_model import StepModel
 from data.ingest.readers.training.straggler_rows import rows_of
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, TraceShapeError, trace_columns
 
@@ -27,7 +27,7 @@ SHAPES = [
 
 
 def analysed(shape: TraceShape, costs: TraceCosts) -> Slowdowns:
-    return slowdowns(WhatIf.of_rows(rows_of(trace_columns(shape, costs)), dsp_size=shape.dsp))
+    return slowdowns(StepModel.of_rows(rows_of(trace_columns(shape, costs)), dsp_size=shape.dsp))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=range(len(SHAPES)))
@@ -73,7 +73,7 @@ def test_a_shape_that_no_schedule_has_is_refused(sizes: dict[str, int], message:
 
 def test_the_demo_plants_three_causes_that_the_what_if_finds(demo: DemoCluster) -> None:
     worker, stage, lengths = (
-        slowdowns(WhatIf.of_rows(rows_of(trace.columns))) for trace in demo.traces
+        slowdowns(StepModel.of_rows(rows_of(trace.columns))) for trace in demo.traces
     )
     assert [trace.cause for trace in demo.traces] == ["worker", "stage", "sequence_length"]
     target = demo.traces[0].target

@@ -15,7 +15,7 @@ from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.failures.evidence import of_events
 from analytics.failures.mass_failures import BY, WINDOW_MINUTES, mass_failures
 from analytics.failures.precedence import weights
-from analytics.fleet.silent_sources import silent_sources
+from analytics.fleet.coverage import silent_sources
 from analytics.nodes.host_findings import host_findings
 from analytics.training.stragglers.slowdown import STRAGGLING
 from app.answers.failures import incidents, replay, verdicts

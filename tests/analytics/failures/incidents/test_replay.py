@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analytics.failures.incidents.collected import NodeEventDays
-from analytics.failures.incidents.node_states import State
-from analytics.failures.incidents.replay import MOST_MOMENTS, Records, Replay, replay, window
+from analytics.failures.incidents.recovery import NodeEventDays
+from analytics.failures.incidents.replay import MOST_MOMENTS, Records, Replay, State, replay, window
 
 DAY = 20_458
 """5 January 2026 in days since 1970."""

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analytics.failures.incidents.timeline import LANES_PER_SOURCE, Lane, Timeline, timeline
+from analytics.failures.incidents.incident import LANES_PER_SOURCE, Lane, Timeline, timeline
 
 AT = pd.Timestamp("2026-01-05T12:00Z")
 NO_LINES = pd.DataFrame(columns=["job_id", "node", "at", "text", "role"])

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from analytics.errors import AnalysisError
-from analytics.nodes.machines.calibration import calibrated, prioritised
-from analytics.nodes.machines.continuity import onset
-from analytics.nodes.machines.detection import SILENCE, Detection, detect
-from analytics.nodes.machines.distance import farthest
-from analytics.nodes.machines.regimes import regimes
+from analytics.nodes.machines.asked import onset, regimes
+from analytics.nodes.machines.detection import SILENCE, Detection, Settings, detect
 from analytics.nodes.machines.samples import Samples
-from analytics.nodes.machines.settings import Settings
+from analytics.nodes.machines.thresholds import calibrated, prioritised
+from analytics.nodes.machines.views import farthest
 from tests.analytics.nodes.machines import (
     cases,
     field_cases,

@@ -12,7 +12,7 @@ from analytics.training.stragglers.analysis import (
     analysis_of_record,
     analysis_record,
 )
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.step_model import StepModel
 from data.synthetic.trace_schedule import TraceCosts
 
 
@@ -22,7 +22,7 @@ def slow_model(trace_of):
     forward = np.full((3, 4, 2, 1, 4), 0.1)
     forward[:, 1, 0] *= 2
     costs = TraceCosts(forward=forward, backward=0.2, launch=np.array([[0.3, 0.5, 0.1, 0.0]] * 3))
-    return WhatIf.of(trace_of(costs, dp=4, pp=2))
+    return StepModel.of(trace_of(costs, dp=4, pp=2))
 
 
 def stored(record):

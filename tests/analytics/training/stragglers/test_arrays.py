@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
-from analytics.training.stragglers.arrays import low_median, median
-from analytics.training.stragglers.operations import optype_codes
+from analytics.training.stragglers.operations import low_median, median, optype_codes
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 ANALYSED = """
@@ -22,9 +21,9 @@ import sys
 import numpy as np
 from analytics.training.stragglers.analysis import analyse_trace
 from analytics.training.stragglers.trace import TraceRows
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.step_model import StepModel
 
-analysis = analyse_trace(WhatIf.of_rows(TraceRows(**np.load(sys.argv[1]))))
+analysis = analyse_trace(StepModel.of_rows(TraceRows(**np.load(sys.argv[1]))))
 print(*sorted(cause.cause for cause in analysis.causes), "numpy.ma" in sys.modules)
 """
 TIMES = st.sampled_from([np.float32, np.float64]).flatmap(

@@ -11,7 +11,7 @@ import pytest
 
 from analytics.training.stragglers.analysis import analyse_trace
 from analytics.training.stragglers.slowdown import slowdowns
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.step_model import StepModel
 from data.synthetic.trace_schedule import TraceCosts
 
 KINDS = (
@@ -138,12 +138,14 @@ def test_planted_causes_are_named_and_healthy_jobs_are_not_accused(
     trace_of: Callable[..., Any],
 ) -> None:
     def seconds(job: Job) -> float:
-        return float(slowdowns(WhatIf.of(trace_of(job.costs(), **job.sizes))).traced_seconds.mean())
+        return float(
+            slowdowns(StepModel.of(trace_of(job.costs(), **job.sizes))).traced_seconds.mean()
+        )
 
     right = wrong = there = found = first = single = healthy = none = 0
     for seed in range(1, 401, 2):
         job = Job(seed, planted(seed))
-        analysis = analyse_trace(WhatIf.of(trace_of(job.costs(), **job.sizes)))
+        analysis = analyse_trace(StepModel.of(trace_of(job.costs(), **job.sizes)))
         named = analysis.found_causes
         hits = [job.is_planted(one.cause, one.target) for one in named]
         right, wrong = right + sum(hits), wrong + len(hits) - sum(hits)

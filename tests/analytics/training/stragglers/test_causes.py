@@ -12,7 +12,7 @@ from analytics.training.stragglers.analysis import analyse_trace, analysis_recor
 from analytics.training.stragglers.causes import LEAST_GAIN
 from analytics.training.stragglers.compute_causes import correlations, take_apart
 from analytics.training.stragglers.slowdown import slowdowns
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.step_model import StepModel
 from data.synthetic.trace_schedule import TraceCosts
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Plant:
 
 @pytest.fixture(scope="session")
 def named(trace_of: Callable[..., Any]) -> Callable[[Plant], tuple[StragglerCause, ...]]:
-    return lambda plant: analyse_trace(WhatIf.of(trace_of(plant.costs(), **plant.sizes))).causes
+    return lambda plant: analyse_trace(StepModel.of(trace_of(plant.costs(), **plant.sizes))).causes
 
 
 def at(target: Mapping[str, Any] | None, *keys: str) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ def at(target: Mapping[str, Any] | None, *keys: str) -> tuple[Any, ...]:
 
 def test_the_public_traces_have_the_causes_that_their_authors_found(public_trace) -> None:
     found = {
-        name: analyse_trace(WhatIf.of(public_trace(name))).causes for name in ("AR", "SE", "ST")
+        name: analyse_trace(StepModel.of(public_trace(name))).causes for name in ("AR", "SE", "ST")
     }
     assert [one.cause for one in found["AR"]] == ["worker"]
     assert at(found["AR"][0].target, "dp_rank", "stage", "rank") == (0, 0, 0)
@@ -166,7 +166,7 @@ def test_levelling_sequences_gives_what_it_does_beside_another_cause(
             forward=costs.forward * factor * work + pause,
             backward=costs.backward * factor * work,
         )
-        return analyse_trace(WhatIf.of(trace_of(costs, **plant.sizes)))
+        return analyse_trace(StepModel.of(trace_of(costs, **plant.sizes)))
 
     uneven = found(work)
     even = found(work.mean())
@@ -184,7 +184,7 @@ def test_a_rank_that_drew_short_sequences_makes_no_stage_slow(trace_of) -> None:
         forward[:, 2, 0] *= 1.2
         costs = TraceCosts(forward=forward, backward=2 * forward)
         job = trace_of(costs, dp=dp, pp=pp, micro_batches=2, steps=steps)
-        assert "stage" not in {one.cause for one in analyse_trace(WhatIf.of(job)).causes}, seed
+        assert "stage" not in {one.cause for one in analyse_trace(StepModel.of(job)).causes}, seed
 
 
 def test_independent_noise_is_no_uneven_sequence(named) -> None:
@@ -294,10 +294,10 @@ def test_the_gain_of_a_worker_is_that_of_a_job_without_its_slowness(trace_of) ->
     plant, healthy = Plant(), Plant()
     plant.slow(1.6, slice(None), 1, 1)
     seconds = [
-        slowdowns(WhatIf.of(trace_of(one.costs(), **one.sizes))).original_seconds.mean()
+        slowdowns(StepModel.of(trace_of(one.costs(), **one.sizes))).original_seconds.mean()
         for one in (plant, healthy)
     ]
-    (found,) = analyse_trace(WhatIf.of(trace_of(plant.costs(), **plant.sizes))).causes
+    (found,) = analyse_trace(StepModel.of(trace_of(plant.costs(), **plant.sizes))).causes
     assert found.gain_ratio == pytest.approx(1 - seconds[1] / seconds[0], abs=0.005)
 
 
@@ -322,14 +322,14 @@ def test_a_uniform_factor_changes_no_cause(named) -> None:
     ids=["one-compute", "one-rank", "one-micro-batch", "one-step"],
 )
 def test_the_smallest_traces_have_no_cause_where_all_is_even(trace_of, sizes) -> None:
-    (found,) = analyse_trace(WhatIf.of(trace_of(**sizes))).causes
+    (found,) = analyse_trace(StepModel.of(trace_of(**sizes))).causes
     assert found.cause == "none"
 
 
 def test_the_result_holds_correlations_and_goes_into_json(trace_of) -> None:
     plant = Plant()
     plant.work(0.3)
-    model = WhatIf.of(trace_of(plant.costs(), **plant.sizes))
+    model = StepModel.of(trace_of(plant.costs(), **plant.sizes))
     parts = take_apart(model)
     assert parts is not None
     assert correlations(model, parts)["raw"] > 0.95

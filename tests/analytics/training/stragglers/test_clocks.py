@@ -16,8 +16,8 @@ from analytics.training.stragglers.analysis import (
 )
 from analytics.training.stragglers.clocks import ClockOffset, synchronised
 from analytics.training.stragglers.graph import graph_of
+from analytics.training.stragglers.step_model import StepModel
 from analytics.training.stragglers.trace import Trace
-from analytics.training.stragglers.what_if import WhatIf
 from data.synthetic.trace_schedule import TraceCosts
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_a_clock_set_right_gives_the_slowdown_and_causes_of_true_times(
 ) -> None:
     rows = rows_of(HEALTHY, dp=4, pp=4, micro_batches=6, steps=STEPS)
     off = ahead(ahead(rows, 1, 1, 0.012), 2, 3, -0.005)
-    true, mended = (analyse_trace(WhatIf.of_rows(each)) for each in (rows, off))
+    true, mended = (analyse_trace(StepModel.of_rows(each)) for each in (rows, off))
     assert mended.slowdowns.slowdown == pytest.approx(true.slowdowns.slowdown, abs=1e-6)
     assert mended.slowdowns.launch_slowdown == pytest.approx(true.slowdowns.launch_slowdown)
     assert [cause.cause for cause in mended.causes] == ["none"]
@@ -84,7 +84,7 @@ def test_a_node_of_two_stages_whose_clock_is_off_is_found_as_both(
 def test_a_clock_that_drifts_is_set_right_at_every_step(rows_of: Callable[..., TraceRows]) -> None:
     rows = rows_of(HEALTHY, dp=4, pp=2, micro_batches=6, steps=(1, 2, 4, 7, 8, 11))
     true, drifting = (
-        WhatIf.of_rows(each) for each in (rows, ahead(rows, 1, 1, 0.004 + 0.002 * rows.step))
+        StepModel.of_rows(each) for each in (rows, ahead(rows, 1, 1, 0.004 + 0.002 * rows.step))
     )
     (offset,) = drifting.clock_offsets
     assert (offset.dp_rank, offset.stage, offset.drift_ms) == (1, 1, pytest.approx(20.0))
@@ -135,7 +135,7 @@ def test_clocks_that_no_offset_mends_are_refused(rows_of: Callable[..., TraceRow
     rows = rows_of(HEALTHY, dp=1, pp=2, micro_batches=6, steps=STEPS)
     jumps = np.where(rows.step % 2 == 0, -0.5, 0.45)
     with pytest.raises(AnalysisError, match=r"cannot be set right: .* before its send begins"):
-        WhatIf.of_rows(ahead(rows, 0, 1, jumps))
+        StepModel.of_rows(ahead(rows, 0, 1, jumps))
 
 
 def test_an_offset_names_its_worker() -> None:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.what_if import (
+from analytics.training.stragglers.step_model import (
     Change,
-    WhatIf,
+    StepModel,
     changed_seconds,
     most_gained,
     timeline,
@@ -20,7 +20,7 @@ from data.synthetic.trace_schedule import TraceCosts
 
 @pytest.fixture(scope="session")
 def noisy(trace_of):
-    def make(seed: int, pp: int, vpp: int) -> WhatIf:
+    def make(seed: int, pp: int, vpp: int) -> StepModel:
         rng, n_micro = np.random.default_rng(seed), 2 * pp
         computes, workers = (3, 3, pp, vpp, n_micro), (3, 3, pp)
         costs = TraceCosts(
@@ -32,12 +32,12 @@ def noisy(trace_of):
             reduce_scatter=rng.lognormal(-3, 1, workers),
         )
         sizes = {"dp": 3, "pp": pp, "vpp": vpp, "micro_batches": n_micro, "steps": (0, 1, 2)}
-        return WhatIf.of(trace_of(costs, **sizes))
+        return StepModel.of(trace_of(costs, **sizes))
 
     return make
 
 
-def played(model: WhatIf, costs: np.ndarray) -> np.ndarray:
+def played(model: StepModel, costs: np.ndarray) -> np.ndarray:
     ends = timeline(model.graph, lambda op: costs[op], shape=costs.shape).end
     return ends.max(axis=(0, 2))
 

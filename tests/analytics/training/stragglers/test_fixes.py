@@ -15,7 +15,7 @@ from analytics.training.stragglers.fixes import (
     wasted_estimate,
 )
 from analytics.training.stragglers.slowdown import slowdowns
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.step_model import StepModel
 from data.synthetic.trace_schedule import TraceCosts
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def test_what_names_no_part_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["worker:8,0", "stage:2", "type:none-such"])
 def test_a_part_that_the_trace_lacks_is_refused(slow_worker: Trace, text: str) -> None:
     with pytest.raises(AnalysisError, match="holds no operation"):
-        fixed(WhatIf.of(slow_worker), [Part.named(text)])
+        fixed(StepModel.of(slow_worker), [Part.named(text)])
 
 
 def test_fixing_the_slow_worker_gives_back_most(slow_worker: Trace) -> None:
-    model = WhatIf.of(slow_worker)
+    model = StepModel.of(slow_worker)
     parts = [Part(dp=dp, stage=stage) for dp in range(8) for stage in range(2)]
     gains = {each.part: each.saved_ratio.value for each in fixed(model, parts)}
     assert max(gains, key=gains.__getitem__) == Part(dp=3, stage=1)
@@ -58,7 +58,7 @@ def test_fixing_the_slow_worker_gives_back_most(slow_worker: Trace) -> None:
 
 
 def test_a_fix_is_the_engines_own(slow_worker: Trace) -> None:
-    model = WhatIf.of(slow_worker)
+    model = StepModel.of(slow_worker)
     analysis = slowdowns(model)
     found = fixed(model, [Part(stage=1)])[0]
     assert found.original_seconds == pytest.approx(analysis.original_seconds)
@@ -66,7 +66,7 @@ def test_a_fix_is_the_engines_own(slow_worker: Trace) -> None:
 
 
 def test_hours_saved_grow_with_the_job(slow_worker: Trace) -> None:
-    found = fixed(WhatIf.of(slow_worker), [Part(dp=3, stage=1)])[0]
+    found = fixed(StepModel.of(slow_worker), [Part(dp=3, stage=1)])[0]
     assert found.saved_ratio.value is not None
     saved = found.saved_gpu_hours_per_day(128)
     assert saved.value == pytest.approx(found.saved_ratio.value * 128 * 24)

@@ -11,8 +11,8 @@ from analytics.errors import AnalysisError
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.graph import graph_of
 from analytics.training.stragglers.slowdown import slowdowns
+from analytics.training.stragglers.step_model import StepModel
 from analytics.training.stragglers.trace import Trace, TraceRows
-from analytics.training.stragglers.what_if import WhatIf
 
 
 def without(rows: TraceRows, gone) -> TraceRows:
@@ -114,7 +114,7 @@ def test_transfers_at_the_ends_of_the_model_have_no_peer(trace_of):
 @pytest.mark.parametrize("pp", [1, 4])
 def test_six_hundred_micro_batches_are_analysed(trace_of, pp):
     trace = trace_of(dp=2, pp=pp, micro_batches=600, steps=(1,))
-    assert slowdowns(WhatIf.of(trace)).slowdown == pytest.approx(1.0, abs=1e-4)
+    assert slowdowns(StepModel.of(trace)).slowdown == pytest.approx(1.0, abs=1e-4)
 
 
 def test_nodes_come_before_those_that_wait_for_them(trace_of):
@@ -133,23 +133,23 @@ def test_a_trace_without_an_operation_that_every_stage_has_is_refused(rows_of, o
     with pytest.raises(
         AnalysisError, match=f"must hold {kind.OPTYPES[optype]} of stage 0, got none"
     ):
-        slowdowns(WhatIf.of_rows(without(rows, rows.optype == optype)))
+        slowdowns(StepModel.of_rows(without(rows, rows.optype == optype)))
 
 
 def test_embeddings_that_are_not_shared_are_left_out(rows_of):
     rows = rows_of(dp=2, pp=2)
     none = Trace.of_columns(without(rows, rows.optype == kind.EMBEDDING))
-    assert slowdowns(WhatIf.of(none)).slowdown == pytest.approx(1.0, abs=1e-3)
+    assert slowdowns(StepModel.of(none)).slowdown == pytest.approx(1.0, abs=1e-3)
     one = Trace.of_columns(without(rows, (rows.optype == kind.EMBEDDING) & (rows.stage == 0)))
     with pytest.raises(AnalysisError, match="first and the last stage alike, got 0 and 1"):
-        slowdowns(WhatIf.of(one))
+        slowdowns(StepModel.of(one))
 
 
 def test_a_stage_without_a_send_of_a_compute_is_refused(rows_of):
     rows = rows_of(dp=2, pp=3, micro_batches=4)
     gone = (rows.optype == kind.FORWARD_SEND) & (rows.stage == 1) & (rows.seq_id == 3)
     with pytest.raises(AnalysisError, match="stage 1 has 4 forward-compute but 3 forward-send"):
-        slowdowns(WhatIf.of_rows(without(rows, gone)))
+        slowdowns(StepModel.of_rows(without(rows, gone)))
 
 
 def test_sends_and_receives_of_different_number_are_refused(rows_of):
@@ -158,14 +158,14 @@ def test_sends_and_receives_of_different_number_are_refused(rows_of):
     with pytest.raises(
         AnalysisError, match=r"stage 0 has 3 forward-send .* stage 1 has 4 forward-recv"
     ):
-        slowdowns(WhatIf.of_rows(without(rows, gone)))
+        slowdowns(StepModel.of_rows(without(rows, gone)))
 
 
 def test_a_gap_in_the_numbers_of_operations_is_refused(rows_of):
     rows = rows_of(dp=2, pp=1, micro_batches=4)
     gone = (rows.optype == kind.FORWARD) & (rows.seq_id == 2)
     with pytest.raises(AnalysisError, match="got forward-compute 3 of stage 0 and no 2"):
-        slowdowns(WhatIf.of_rows(without(rows, gone)))
+        slowdowns(StepModel.of_rows(without(rows, gone)))
 
 
 def test_operations_that_wait_in_a_circle_are_refused(rows_of):
@@ -176,7 +176,7 @@ def test_operations_that_wait_in_a_circle_are_refused(rows_of):
     forward, backward = (of_stage & (rows.optype == code) for code in (kind.FORWARD, kind.BACKWARD))
     start[forward], start[backward] = rows.start_ts[backward], rows.start_ts[forward]
     with pytest.raises(AnalysisError, match="wait for each other in a circle"):
-        slowdowns(WhatIf.of_rows(replace(rows, start_ts=start)))
+        slowdowns(StepModel.of_rows(replace(rows, start_ts=start)))
 
 
 def test_a_step_that_takes_no_time_is_refused(rows_of):
@@ -185,4 +185,4 @@ def test_a_step_that_takes_no_time_is_refused(rows_of):
         rows, duration=np.zeros_like(rows.duration), start_ts=np.zeros_like(rows.start_ts)
     )
     with pytest.raises(AnalysisError, match="the ideal step takes no time"):
-        slowdowns(WhatIf.of_rows(still))
+        slowdowns(StepModel.of_rows(still))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analytics.training.stragglers.launch import delayed_rank_seconds
 from analytics.training.stragglers.operations import OPTIMIZER
-from analytics.training.stragglers.what_if import WhatIf, latest_ends
+from analytics.training.stragglers.step_model import StepModel, latest_ends
 from data.synthetic.trace_schedule import TraceCosts
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from analytics.training.stragglers.trace import Trace
 
 
-def assert_as_if_played_alone(model: WhatIf, delays: NDArray[np.float64]) -> None:
+def assert_as_if_played_alone(model: StepModel, delays: NDArray[np.float64]) -> None:
     own = model.costs.own.astype(np.float64)
     last = np.flatnonzero(model.trace.operations.optype == OPTIMIZER).tolist()
     found = delayed_rank_seconds(model.graph, own.__getitem__, delays.__getitem__, last)
@@ -56,7 +56,7 @@ def test_a_delayed_rank_slows_the_step_as_if_played_alone(
         reduce_scatter=rng.lognormal(-3, 1, workers),
     )
     shape = {"dp": dp, "pp": pp, "vpp": vpp, "micro_batches": 2 * pp, "steps": (0, 1)}
-    model = WhatIf.of(trace_of(costs, **shape))
+    model = StepModel.of(trace_of(costs, **shape))
     delays = rng.exponential(0.05, model.costs.own.shape) * rng.integers(
         0, 2, model.costs.own.shape
     )
@@ -65,6 +65,6 @@ def test_a_delayed_rank_slows_the_step_as_if_played_alone(
 
 @pytest.mark.parametrize("name", ["AR", "SE", "ST"])
 def test_the_same_of_public_traces(public_trace: Callable[[str], Trace], name: str) -> None:
-    model = WhatIf.of(public_trace(name))
+    model = StepModel.of(public_trace(name))
     rng = np.random.default_rng(0)
     assert_as_if_played_alone(model, rng.exponential(0.01, model.costs.own.shape))

@@ -14,7 +14,7 @@ from analytics.training.stragglers.causes import (
     concentration,
     onset,
 )
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.step_model import StepModel
 from data.synthetic.trace_schedule import TraceCosts
 
 AMOUNTS = arrays(
@@ -23,7 +23,7 @@ AMOUNTS = arrays(
 
 
 def test_a_slow_worker_has_nearly_all_of_the_slowdown(public_trace) -> None:
-    found = analyse_trace(WhatIf.of(public_trace("AR"))).patterns
+    found = analyse_trace(StepModel.of(public_trace("AR"))).patterns
     assert found.workers.top == (0, 0)
     assert found.workers.top_share_ratio > 0.9
     assert found.dp_ranks.top == (0,)
@@ -32,11 +32,11 @@ def test_a_slow_worker_has_nearly_all_of_the_slowdown(public_trace) -> None:
 
 
 def test_uneven_sequences_are_spread_over_the_ranks(public_trace) -> None:
-    assert analyse_trace(WhatIf.of(public_trace("SE"))).patterns.dp_ranks.gini < 0.1
+    assert analyse_trace(StepModel.of(public_trace("SE"))).patterns.dp_ranks.gini < 0.1
 
 
 def test_a_slow_stage_is_spread_over_ranks_and_concentrated_on_the_stage(public_trace) -> None:
-    found = analyse_trace(WhatIf.of(public_trace("ST"))).patterns
+    found = analyse_trace(StepModel.of(public_trace("ST"))).patterns
     assert found.stages.top == (3,)
     assert found.stages.top_share_ratio > 0.9
     assert found.dp_ranks.gini < 0.05
@@ -47,7 +47,7 @@ def test_slowness_that_begins_is_found_at_its_step(trace_of) -> None:
     forward[7:, 1, 1] *= 1.6
     steps = tuple(range(100, 220, 10))
     trace = trace_of(TraceCosts(forward=forward, backward=0.2), steps=steps)
-    found = analyse_trace(WhatIf.of(trace)).patterns
+    found = analyse_trace(StepModel.of(trace)).patterns
     assert found.onset.step == 170
     assert found.autocorrelation > 0.5
 

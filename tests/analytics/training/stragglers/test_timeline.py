@@ -11,8 +11,8 @@ import pytest
 
 from analytics.errors import AnalysisError
 from analytics.training.stragglers import operations as kind
+from analytics.training.stragglers.step_model import StepModel
 from analytics.training.stragglers.timeline import CLASSES, GAP_RATIO, chrome_trace
-from analytics.training.stragglers.what_if import WhatIf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ def test_every_timeline_is_valid_and_holds_every_operation(
     trace_of: Callable[..., Trace], sizes: dict[str, int]
 ) -> None:
     trace = trace_of(**sizes)
-    model = WhatIf.of(trace)
+    model = StepModel.of(trace)
     for timeline in (model.timeline(), model.timeline(False), model.traced_timeline()):
         text = chrome_trace(trace, timeline)
         _assert_valid(text)
@@ -58,7 +58,7 @@ def test_every_timeline_is_valid_and_holds_every_operation(
 
 def test_steps_follow_each_other_after_a_tenth(trace_of: Callable[..., Trace]) -> None:
     trace = trace_of()
-    model = WhatIf.of(trace)
+    model = StepModel.of(trace)
     seconds = model.keep(True)
     ends, starts = defaultdict(float), defaultdict(lambda: np.inf)
     for event in _events(chrome_trace(trace, model.timeline())):
@@ -77,7 +77,7 @@ def test_a_process_is_a_rank_and_a_thread_a_worker_and_class(
 ) -> None:
     trace = trace_of(dp=3)
     assert trace.ranks is not None
-    text = chrome_trace(trace, WhatIf.of(trace).timeline(), title="original")
+    text = chrome_trace(trace, StepModel.of(trace).timeline(), title="original")
     stride = len(CLASSES) * (int(trace.ranks.max()) + 1)
     for event in _events(text):
         rank = trace.ranks[event["pid"], event["args"]["stage"]]
@@ -88,14 +88,14 @@ def test_a_process_is_a_rank_and_a_thread_a_worker_and_class(
 
 def test_communication_is_its_transfer_alone(trace_of: Callable[..., Trace]) -> None:
     trace = trace_of()
-    model = WhatIf.of(trace)
+    model = StepModel.of(trace)
     drawn = sum(e["dur"] for e in _events(chrome_trace(trace, model.timeline())))
     assert drawn == pytest.approx(np.maximum(model.costs.own, 0).sum() * US, rel=1e-6)
 
 
 def test_chosen_steps_are_drawn_alone(trace_of: Callable[..., Trace]) -> None:
     trace = trace_of()
-    timeline = WhatIf.of(trace).timeline()
+    timeline = StepModel.of(trace).timeline()
     assert {e["args"]["step"] for e in _events(chrome_trace(trace, timeline, steps=[5]))} == {5}
     for steps in ([4], []):
         with pytest.raises(AnalysisError, match="steps must be among the trace's 3, 3 to 9"):
@@ -107,7 +107,7 @@ def test_workers_without_labels_are_numbered_by_stage(trace_of: Callable[..., Tr
 
     trace = trace_of(dp=2, pp=2)
     bare = replace(trace, ranks=None)
-    events = _events(chrome_trace(bare, WhatIf.of(bare).timeline()))
+    events = _events(chrome_trace(bare, StepModel.of(bare).timeline()))
     computes = {(e["pid"], e["args"]["stage"]): e["tid"] for e in events if e["cat"] == "compute"}
     assert computes == {(0, 0): 0, (1, 0): 5, (0, 1): 10, (1, 1): 15}
 
@@ -118,7 +118,7 @@ def test_a_public_trace_makes_valid_timelines(
     public_trace: Callable[[str], Trace], name: str
 ) -> None:
     trace = public_trace(name)
-    model = WhatIf.of(trace)
+    model = StepModel.of(trace)
     steps = trace.steps.tolist()[:3]
     for timeline in (model.timeline(), model.timeline(False), model.traced_timeline()):
         text = chrome_trace(trace, timeline, steps=steps)

@@ -11,8 +11,8 @@ import pytest
 from analytics.errors import AnalysisError, OutOfRangeError, ShapeError
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.slowdown import slowdowns
+from analytics.training.stragglers.step_model import StepModel
 from analytics.training.stragglers.trace import Trace, TraceRows
-from analytics.training.stragglers.what_if import WhatIf
 
 
 def without(rows: TraceRows, gone) -> TraceRows:
@@ -60,8 +60,8 @@ def test_a_step_that_lacks_a_row_is_dropped_and_says_which(rows_of, reverse):
     (dropped,) = trace.dropped_steps
     assert dropped.step == 5
     assert dropped.reason == "dp_rank 2 lacks forward-compute 1 of stage 1"
-    whole = slowdowns(WhatIf.of_rows(without(rows, rows.step == 5)))
-    assert slowdowns(WhatIf.of(trace)).slowdown == whole.slowdown
+    whole = slowdowns(StepModel.of_rows(without(rows, rows.step == 5)))
+    assert slowdowns(StepModel.of(trace)).slowdown == whole.slowdown
 
 
 def test_a_worker_that_is_missing_in_one_step_drops_that_step(rows_of):
@@ -137,7 +137,7 @@ def test_data_parallel_ranks_beyond_an_int8_are_analysed(rows_of):
     rows = rows_of(dp=130, pp=1, micro_batches=2, steps=(1,))
     trace = Trace.of_columns(replace(rows, dp_rank=rows.dp_rank.astype(np.uint8)))
     assert trace.n_dp == 130
-    assert slowdowns(WhatIf.of(trace)).by_dp.shape == (130,)
+    assert slowdowns(StepModel.of(trace)).by_dp.shape == (130,)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
@@ -159,7 +159,7 @@ def test_labels_chunks_of_the_model_and_micro_batches_may_be_unknown(rows_of):
     trace = Trace.of_columns(bare)
     assert trace.ranks is None
     assert (trace.operations.micro_batch == -1).all()
-    assert slowdowns(WhatIf.of(trace)).slowdown == slowdowns(WhatIf.of_rows(rows)).slowdown
+    assert slowdowns(StepModel.of(trace)).slowdown == slowdowns(StepModel.of_rows(rows)).slowdown
 
 
 def test_times_since_1970_and_from_any_origin_count_from_the_step(rows_of):
@@ -290,6 +290,6 @@ def test_chunks_are_numbered_without_gaps(rows_of):
 def test_the_chunk_of_what_has_none_does_not_matter(rows_of):
     rows = replace(rows_of(), mc=rows_of().mc.astype(np.int64))
     at = first(rows, step=3, optype=kind.BACKWARD_RECV)
-    model = WhatIf.of_rows(changed(rows, "mc", at, 1000))
+    model = StepModel.of_rows(changed(rows, "mc", at, 1000))
     assert model.trace.n_chunks == 1
-    assert slowdowns(model).slowdown == slowdowns(WhatIf.of_rows(rows)).slowdown
+    assert slowdowns(model).slowdown == slowdowns(StepModel.of_rows(rows)).slowdown

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.errors import AnalysisError
-from analytics.nodes.machines.asked import Doubts, asked_metrics
-from analytics.nodes.machines.priority import learnt_order
-from analytics.nodes.machines.settings import Settings
+from analytics.nodes.machines.asked import Doubts, asked_metrics, learnt_order
+from analytics.nodes.machines.detection import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from analytics.errors import AnalysisError, ShapeError
 from analytics.training.stragglers.simulation import Standard, plan_of, simulate
 from analytics.training.stragglers.slowdown import Contribution, slowdowns, slowest_first
-from analytics.training.stragglers.what_if import Costs, WhatIf
+from analytics.training.stragglers.step_model import Costs, StepModel
 from data.synthetic.trace_schedule import TraceCosts
 
 EXACT = 1e-12
@@ -42,17 +42,17 @@ def models(draw):
 
 @pytest.fixture(scope="session")
 def model_of(trace_of):
-    def make(drawn) -> WhatIf:
+    def make(drawn) -> StepModel:
         shape, seed = drawn
         trace, rng = trace_of(**shape), np.random.default_rng(seed)
-        model = WhatIf.of(trace)
+        model = StepModel.of(trace)
         own = rng.lognormal(-3, 1.5, trace.start.shape) * (rng.random(trace.start.shape) < 0.8)
         transfers = np.array(["compute" not in op for op in model_labels(model)])
         negative = (rng.random(own.shape) < 0.1) & transfers[:, None, None]
         own[negative] = -0.009 * rng.random(negative.sum())
         ideal = np.where(np.isnan(model.costs.ideal), np.nan, rng.lognormal(-3, 1, 14))
         costs = Costs(own, ideal)
-        return WhatIf(trace, model.graph, costs, plan_of(trace, model.graph, costs))
+        return StepModel(trace, model.graph, costs, plan_of(trace, model.graph, costs))
 
     return make
 
@@ -66,7 +66,7 @@ def model_labels(model):
     ]
 
 
-def step_seconds(model: WhatIf, kept, *, optimizer: bool) -> np.ndarray:
+def step_seconds(model: StepModel, kept, *, optimizer: bool) -> np.ndarray:
     """Step times by the whole graph, one scenario at a time: the oracle of the batches."""
     end = model.timeline(kept).end
     if optimizer:
@@ -119,7 +119,7 @@ def test_slowing_an_operation_never_shortens_a_step(drawn, factor, model_of):
     at = tuple(rng.integers(size) for size in own.shape)
     own[at] = own[at] * factor if own[at] > 0 else own[at] + factor
     costs = Costs(own, model.costs.ideal)
-    slower = WhatIf(model.trace, model.graph, costs, plan_of(model.trace, model.graph, costs))
+    slower = StepModel(model.trace, model.graph, costs, plan_of(model.trace, model.graph, costs))
     everything = model.operations_of()
     assert (slower.keep(everything) >= model.keep(everything)).all()
 
@@ -131,7 +131,7 @@ def test_with_all_costs_ideal_there_is_no_slowdown(drawn, model_of):
     ideal = model.costs.ideal[model.trace.operations.optype]
     own = np.broadcast_to(ideal[:, None, None], model.costs.own.shape).copy()
     costs = Costs(own, model.costs.ideal)
-    same = WhatIf(model.trace, model.graph, costs, plan_of(model.trace, model.graph, costs))
+    same = StepModel(model.trace, model.graph, costs, plan_of(model.trace, model.graph, costs))
     everything = model.operations_of()
     np.testing.assert_array_equal(same.keep(everything), same.fix(everything))
 
@@ -141,7 +141,7 @@ def test_with_all_costs_ideal_there_is_no_slowdown(drawn, model_of):
 def test_a_factor_on_all_costs_leaves_the_slowdown(drawn, factor, model_of):
     model = model_of(drawn)
     costs = Costs(model.costs.own * factor, model.costs.ideal * factor)
-    scaled = WhatIf(model.trace, model.graph, costs, plan_of(model.trace, model.graph, costs))
+    scaled = StepModel(model.trace, model.graph, costs, plan_of(model.trace, model.graph, costs))
     everything = model.operations_of()
     ratio = model.keep(everything).mean() / model.fix(everything).mean()
     found = scaled.keep(everything).mean() / scaled.fix(everything).mean()
@@ -159,7 +159,7 @@ def test_the_model_plays_a_generated_schedule_as_it_was_generated(shape, seed, t
         forward_p2p=rng.lognormal(-5, 0.5, workers),
         all_gather=rng.lognormal(-3, 0.5, workers),
     )
-    analysis = slowdowns(WhatIf.of(trace_of(costs, **shape)))
+    analysis = slowdowns(StepModel.of(trace_of(costs, **shape)))
     np.testing.assert_allclose(analysis.original_seconds, analysis.traced_seconds, rtol=2e-6)
     assert analysis.launch is None
     assert analysis.simulation_error < 2e-6
@@ -174,7 +174,7 @@ def test_order_of_rows_and_labels_of_ranks_change_nothing(shape, seed, rows_of):
     columns = {key: value[order] for key, value in vars(rows).items() if value is not None}
     shuffled = replace(rows, **columns | {"rank": rng.permutation(10_000)[columns["rank"]]})
     one, other = (
-        slowdowns(WhatIf.of_rows(some, dsp_size=shape["dsp"])) for some in (rows, shuffled)
+        slowdowns(StepModel.of_rows(some, dsp_size=shape["dsp"])) for some in (rows, shuffled)
     )
     assert one.slowdown == other.slowdown
     np.testing.assert_array_equal(one.by_worker, other.by_worker)
@@ -185,7 +185,7 @@ def test_order_of_rows_and_labels_of_ranks_change_nothing(shape, seed, rows_of):
 
 
 def test_a_healthy_job_gets_all_results(trace_of):
-    model = WhatIf.of(trace_of(dp=3, pp=2))
+    model = StepModel.of(trace_of(dp=3, pp=2))
     analysis = slowdowns(model)
     assert analysis.slowdown == pytest.approx(1.0, abs=1e-6)
     assert analysis.wasted_ratio == pytest.approx(0.0, abs=1e-6)
@@ -199,7 +199,7 @@ def test_a_slow_worker_is_named_and_fixing_it_recovers_what_is_lost(trace_of):
     forward = np.full((2, 8, 4, 1, 8), 0.1)
     forward[:, 5, 2] *= 3
     analysis = slowdowns(
-        WhatIf.of(
+        StepModel.of(
             trace_of(
                 TraceCosts(forward=forward, backward=2 * forward),
                 dp=8,
@@ -221,7 +221,7 @@ def test_a_slow_stage_in_the_middle_is_found_though_the_last_is_not_to_blame(tra
     forward = np.full((2, 2, 4, 1, 8), 0.1)
     forward[:, :, 1] *= 2
     analysis = slowdowns(
-        WhatIf.of(
+        StepModel.of(
             trace_of(
                 TraceCosts(forward=forward, backward=2 * forward),
                 dp=2,
@@ -239,7 +239,7 @@ def test_a_slow_stage_in_the_middle_is_found_though_the_last_is_not_to_blame(tra
 
 def test_launch_delays_are_divided_over_groups_from_three_percent_on(trace_of):
     costs = TraceCosts(forward=0.1, backward=0.2, launch=np.array([[0.3, 0.0]] * 3))
-    analysis = slowdowns(WhatIf.of(trace_of(costs, dp=2, pp=2)))
+    analysis = slowdowns(StepModel.of(trace_of(costs, dp=2, pp=2)))
     assert analysis.launch_slowdown > 1.03
     assert analysis.launch is not None
     assert analysis.launch.by_type["first-op"] == pytest.approx(analysis.launch_slowdown, rel=1e-5)
@@ -251,7 +251,7 @@ def test_launch_delays_are_divided_over_groups_from_three_percent_on(trace_of):
 
 
 def test_ties_of_workers_go_by_stage_then_rank(trace_of):
-    analysis = slowdowns(WhatIf.of(trace_of(dp=2, pp=2)))
+    analysis = slowdowns(StepModel.of(trace_of(dp=2, pp=2)))
     tied = analysis.by_worker
     order = slowest_first(tied).tolist()
     keys = [(-tied[dp, stage], stage, dp) for dp, stage in order]
@@ -266,7 +266,7 @@ def test_without_loss_there_is_no_share_of_it():
 
 
 def test_sets_of_operations_that_do_not_fit_the_trace_are_refused(trace_of):
-    model = WhatIf.of(trace_of())
+    model = StepModel.of(trace_of())
     with pytest.raises(ShapeError, match=r"must broadcast to \(\d+, 2\)"):
         model.fix(np.ones((3, 5), dtype=bool))
     with pytest.raises(AnalysisError, match="no operation of type None, stage 7"):
@@ -274,7 +274,7 @@ def test_sets_of_operations_that_do_not_fit_the_trace_are_refused(trace_of):
 
 
 def test_times_of_a_timeline_run_forward_and_end_with_the_step(trace_of):
-    model = WhatIf.of(trace_of(dp=2, pp=3))
+    model = StepModel.of(trace_of(dp=2, pp=3))
     analysis = slowdowns(model)
     for line, seconds in (
         (model.timeline(), analysis.original_seconds),

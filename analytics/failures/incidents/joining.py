@@ -16,11 +16,9 @@ from analytics.failures.columns import MINUTE, chained, overlaps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from analytics.failures.columns import Ints, Spans
-    from analytics.failures.incidents.members import Members
-    from analytics.failures.incidents.options import IncidentOptions
+    from analytics.arrays import Bools, Floats, Ints
+    from analytics.failures.columns import Spans
+    from analytics.failures.incidents.members import IncidentOptions, Members
 
     Pairs = tuple[Ints, Ints]
 
@@ -160,7 +158,7 @@ class Points:
     """What is linked already (by node, attempt): points of one part are no coincidence."""
     member: Ints
 
-    def where(self, keep: NDArray[np.bool_] | Ints) -> Points:
+    def where(self, keep: Bools | Ints) -> Points:
         """Some of the points, in the order given."""
         return Points(*(values[keep] for values in vars(self).values()))
 
@@ -212,7 +210,7 @@ def storm_pairs(
 
     Examples
     --------
-    >>> from analytics.failures.incidents.options import IncidentOptions
+    >>> from analytics.failures.incidents.members import IncidentOptions
     >>> rack = Points(*(np.array(v) for v in (
     ...     [0, 0, 0], [0, MINUTE, 2 * MINUTE], [0, 1, 2], [0, 1, 2], [4, 5, 6])))
     >>> pairs = storm_pairs(rack, IncidentOptions(), least=3, period=30 * DAY)
@@ -221,7 +219,8 @@ def storm_pairs(
     """
     width = int(options.shared_minutes * MINUTE)
     points = points.where(points.group >= 0)
-    points = _thinned(points, points.place, width)
+    kept = points.where(_first_of_runs(points, points.place, width))
+    points = kept.where(np.lexsort((kept.member, kept.at, kept.group)))
     end, nodes, parts = _windows(points, width)
     enough = (nodes >= least) & (parts >= 2)
     if not enough.any():
@@ -236,13 +235,7 @@ def storm_pairs(
     return points.member[:-1][linked], points.member[1:][linked]
 
 
-def _thinned(points: Points, key: Ints, width: int) -> Points:
-    """In order of group and time, without points that follow one of their key within a window."""
-    kept = points.where(_first_of_runs(points, key, width))
-    return kept.where(np.lexsort((kept.member, kept.at, kept.group)))
-
-
-def _first_of_runs(points: Points, key: Ints, width: int) -> NDArray[np.bool_]:
+def _first_of_runs(points: Points, key: Ints, width: int) -> Bools:
     """Points that do not follow another of their group and key within a window."""
     order = np.lexsort((points.member, points.at, key, points.group))
     follows = (
@@ -269,9 +262,7 @@ def _windows(points: Points, width: int) -> tuple[Ints, Ints, Ints]:
     return end, end - np.arange(n), fresh[end] - fresh[:n]
 
 
-def _rate_outside(
-    points: Points, end: Ints, enough: NDArray[np.bool_], *, period: int, width: int
-) -> NDArray[np.float64]:
+def _rate_outside(points: Points, end: Ints, enough: Bools, *, period: int, width: int) -> Floats:
     """Parts a microsecond in the group of each point, without the storm it would belong to."""
     fresh = _first_of_runs(points, points.part, width)
     starts = np.flatnonzero(enough)
@@ -280,11 +271,11 @@ def _rate_outside(
     in_group = np.bincount(points.group, fresh, minlength=1)[points.group]
     in_run = np.bincount(run, fresh, minlength=1)[run]
     average = (fresh.sum() - in_run) / max(len(np.unique(points.group)), 1)
-    rate: NDArray[np.float64] = np.maximum(in_group - in_run, average) / period
+    rate: Floats = np.maximum(in_group - in_run, average) / period
     return rate
 
 
-def _covered(starts: Ints, ends: Ints, n: int) -> NDArray[np.bool_]:
+def _covered(starts: Ints, ends: Ints, n: int) -> Bools:
     """Whether each of n points but the last shares some window [start, end) with the next."""
     change = np.zeros(n + 1, dtype=np.int64)
     np.add.at(change, starts, 1)

@@ -10,9 +10,9 @@ import numpy as np
 
 from analytics.errors import AnalysisError, ShapeError
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.arrays import distinct, median
 from analytics.training.stragglers.clocks import ClockOffset, synchronised
 from analytics.training.stragglers.graph import Graph, graph_of
+from analytics.training.stragglers.operations import distinct, median
 from analytics.training.stragglers.simulation import Batch, Kept, Plan, plan_of, simulate
 from analytics.training.stragglers.trace import Trace
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Node
+    from analytics.training.stragglers.operations import Floats, Times
     from analytics.training.stragglers.simulation import Member
     from analytics.training.stragglers.trace import TraceRows
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     """Times of an operation, (..., steps, ranks)."""
     Launch: TypeAlias = Callable[[int, Times], Times]
     """Takes an operation and when it can start, gives when it is launched."""
-
 
 Cause: TypeAlias = Literal[
     "worker",
@@ -46,7 +45,6 @@ Cause: TypeAlias = Literal[
 Number: TypeAlias = int | float | bool | str | None
 Target: TypeAlias = "Mapping[str, Any]"
 """What is slow: numbers, names and lists of them, None where it is not known or is several."""
-
 
 _COSTS_AT_ONCE: Final = 1 << 22
 _LIFTED: Final = 1e-3
@@ -130,7 +128,7 @@ def launch_delay(trace: Trace, graph: Graph, op: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class StepModel:
     """The graph of a job's step with the costs of its operations."""
 
     trace: Trace
@@ -141,7 +139,7 @@ class WhatIf:
     """Clocks of workers that were set right in `trace`, strongest first."""
 
     @classmethod
-    def of(cls, trace: Trace) -> WhatIf:
+    def of(cls, trace: Trace) -> StepModel:
         """The model that a trace makes, its clocks set right.
 
         Raises
@@ -156,7 +154,7 @@ class WhatIf:
         return cls(trace, graph, costs, plan_of(trace, graph, costs), offsets)
 
     @classmethod
-    def of_rows(cls, rows: TraceRows, *, dsp_size: int = 1) -> WhatIf:
+    def of_rows(cls, rows: TraceRows, *, dsp_size: int = 1) -> StepModel:
         """The model that the rows of a trace make (`Trace.of_columns`)."""
         return cls.of(Trace.of_columns(rows, dsp_size=dsp_size))
 
@@ -380,7 +378,7 @@ class _Given(Batch):
         np.add(ready, own, out=end)
 
 
-def changed_seconds(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Times:
+def changed_seconds(model: StepModel, scenarios: Sequence[Sequence[Change]]) -> Times:
     """Step times, seconds, under several scenarios, each of several changes at once.
 
     .. math:: c'(o) = c(o) \\prod_i r_i(o)
@@ -403,7 +401,7 @@ def changed_seconds(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Tim
     return np.concatenate(parts) if parts else np.empty((0, own.shape[1]))
 
 
-def most_gained(model: WhatIf, change: Change) -> float:
+def most_gained(model: StepModel, change: Change) -> float:
     """Seconds a step that a change can give back at most, whatever waits for what; the mean.
 
     A path through the step passes each operation once, on one of its ranks.
@@ -420,7 +418,7 @@ def _touched(scenarios: Sequence[Sequence[Change]], n_operations: int) -> NDArra
     return np.flatnonzero(touched)
 
 
-def _costs(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Floats:
+def _costs(model: StepModel, scenarios: Sequence[Sequence[Change]]) -> Floats:
     """Costs of all operations, (operations, scenarios, steps, ranks)."""
     costs = np.repeat(model.costs.own[:, None], len(scenarios), axis=1)
     for at, changes in enumerate(scenarios):
@@ -435,7 +433,7 @@ def _bounds(costs: Floats) -> tuple[Floats, Floats]:
     return flat.min(axis=1), flat.max(axis=1)
 
 
-def _simulated(model: WhatIf, costs: Floats, touched: NDArray[np.intp]) -> Times:
+def _simulated(model: StepModel, costs: Floats, touched: NDArray[np.intp]) -> Times:
     """Step times of costs given as (operations, scenarios, steps, ranks), some of them touched.
 
     The plan leaves out edges that never bind while costs stay within the bounds seen. Costs a
