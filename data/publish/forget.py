@@ -28,7 +28,7 @@ _FOLLOWS = {
     "pod_runs": "(cluster, job_id) IN (SELECT cluster, job_id FROM jobs)",
     "queue_changes": "(cluster, job_id) IN (SELECT cluster, job_id FROM jobs)",
 }
-"""Table without a time of its own -> which of its rows stay."""
+"""Table without a time of its own, copied after those that have one -> which of its rows stay."""
 
 
 def limits(days: Mapping[str, int], as_of: datetime) -> dict[str, datetime]:
@@ -74,9 +74,7 @@ def _copy(
 ) -> None:
     """Copies all tables but the rows that are too old; every stage runs again."""
     connection = building.connection
-    for name in tables():
-        if name == "stage_runs":
-            continue
+    for name in sorted(tables().keys() - {"stage_runs"}, key=lambda name: (name in _FOLLOWS, name)):
         progress(f"copying {name}")
         before_at = limits.get(name)
         stays = _FOLLOWS.get(name, "true")
