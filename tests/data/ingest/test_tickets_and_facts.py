@@ -154,17 +154,19 @@ def test_the_store_shows_tickets_of_a_node_and_the_model_that_all_agree_on(tmp_p
         "node-facts": "node,from_at,gpu_model\nn1,1709294400,h100\n",
         "node-inventory": "node,gpus,gpu_model,observed_at\nn1,8,H100,1709294400\nn2,8,,1709294400\n",
     }
-    more = "cluster,node,from_at,gpu_model\ncluster,n2,1709294400,A100\nother,n3,1709294400,A100+H100\n"
+    more = "cluster,node,from_at,gpu_model\nc,n2,1709294400,A100\nother,n3,1709294400,A100+H100\n"
     paths = {}
     for source, text in (files | {"more": more}).items():
         paths[source] = tmp_path / f"{source}.csv"
         paths[source].write_text(text)
     for source in files:
         for _ in range(2):  # a second time changes nothing
-            results, _ = ingest_files(tmp_path / "s", source, [str(paths[source])], Options())
+            results, _ = ingest_files(
+                tmp_path / "s", source, [str(paths[source])], Options(cluster="c")
+            )
         assert sum(results[0].tables.values()) == 0
     with closing(Store.open(tmp_path / "s")) as store:
-        history = failures.node_history(store, "cluster", "n1", Selection())
+        history = failures.node_history(store, "c", "n1", Selection())
         assert history[["kind", "what", "text"]].values.tolist() == [
             ["ticket", "gpu", "swapped: ACME, serial S1"]
         ]
