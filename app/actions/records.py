@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from data.ingest.reader import Reader
 
-def sources() -> dict[str, str]:
-    """Names of the sources that can be ingested, each with a line of help."""
-    return {name: reader.help for name, reader in known_readers().items()}
+
+def sources() -> Mapping[str, Reader]:
+    """The sources that can be ingested, by name."""
+    return known_readers()
 
 
 def known_options(source: str) -> frozenset[str]:

@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     from app import actions
 
     if arguments.list:
-        rows = list(actions.sources().items())
+        rows = [(name, source.help) for name, source in actions.sources().items()]
         terminal.print_rows(["source", "reads"], rows, arguments.format)
         return 0
     if arguments.source is None or not arguments.files:

@@ -162,6 +162,12 @@ class Reader:
     """Tables of the store that it brings rows of."""
     export: str = ""
     """The command that writes such a file, or where it lies."""
+    script: str = ""
+    """Lines of shell that write such a file of {start} to {end}; `export` where it has none."""
+    example: str = "FILE"
+    """The file, and the options that it usually needs, as `faultline ingest` takes them."""
+    advice: str = ""
+    """Sentences in Markdown for who exports one, beside `reads`."""
     place: float = inf
     """In lists of all sources; it stands last without one."""
     options: tuple[str, ...] = ()

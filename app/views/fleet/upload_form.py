@@ -41,12 +41,14 @@ def show(scope: Scope) -> None:
         )
         demo.remove()
         return
-    helps = actions.sources()
+    sources = actions.sources()
     file = upload.chosen("File (also .gz, .xz, .zst)", key="upload_file")
     source = st.selectbox(
         "Source",
-        [AUTO, *helps],
-        format_func=lambda name: f"{name}: {helps.get(name, 'found out from the file')}",
+        [AUTO, *sources],
+        format_func=lambda name: (
+            f"{name}: {sources[name].help if name in sources else 'found out from the file'}"
+        ),
         key="upload_source",
     )
     with notice.explained():

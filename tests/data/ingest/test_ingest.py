@@ -18,6 +18,7 @@ import pytest
 
 from app.actions import ingest_files, known_options, sources
 from app.cli import main
+from app.widgets import export_help
 from data.current import read_current
 from data.errors import DataError, SourceError
 from data.ingest import IngestResult, Options
@@ -258,7 +259,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_reader_is_one_file(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [*known_readers()][-1] == "toy"  # without a place
-    assert sources()["toy"] == "tickets of a toy: toy --all"  # what help and the upload list
+    assert sources()["toy"].help == "tickets of a toy: toy --all"  # what help and the upload list
+    assert export_help.commands("toy") == ("toy --all", "faultline ingest toy FILE")
     assert known_options("toy") == {"year"}
     assert main(["ingest", "--list", "--format", "csv"]) == 0
     assert capsys.readouterr().out.endswith("toy,tickets of a toy: toy --all\n")

@@ -129,6 +129,12 @@ READER = Reader(
     "gcm-health",
     "health checks of facebookresearch/gcm (HealthCheckLog as JSON lines, file or stdout sink)",
     reads="health checks of facebookresearch/gcm as JSON lines",
+    script=(
+        "# gcm's file sink writes JSON lines, e.g.\n"
+        "health_checks check-dcgmi diag ... --sink file --sink-opts "
+        "filepath=/var/log/gcm.jsonl"
+    ),
+    example="/var/log/gcm.jsonl",
     fills=("health_events",),
     place=4,
     options=("node",),

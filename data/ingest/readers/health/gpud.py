@@ -121,6 +121,9 @@ READER = Reader(
         "'https://NODE:15132/v1/events?startTime=...'` (`/v1/states`, `/v1/info`); "
         "`--node` says whose"
     ),
+    script="curl -ks 'https://NODE:15132/v1/events?startTime={start}T00:00:00Z' > gpud-NODE.json",
+    example="gpud-NODE.json --node NODE",
+    advice="`/v1/events` is what happened, `/v1/states` what is not well now.",
     fills=("health_events",),
     place=4.41,
     options=("node", "at"),

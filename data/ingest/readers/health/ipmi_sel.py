@@ -198,6 +198,8 @@ READER = Reader(
         "`ipmitool sel elist` (or `list`, `-c`, `-v`) of service processors; `--node` "
         "where lines name no host"
     ),
+    script="ipmitool sel elist > sel-$(hostname).txt",
+    example="sel-node001.txt --node node001",
     fills=("health_events",),
     place=4.2,
     options=("node",),

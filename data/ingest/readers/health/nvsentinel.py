@@ -98,6 +98,8 @@ READER = Reader(
     "health events of NVSentinel",
     export="mongoexport -d HealthEventsDatabase -c HealthEvents",
     reads="health events of NVSentinel as JSON, bare or as its MongoDB keeps them",
+    script="mongoexport -d HealthEventsDatabase -c HealthEvents -o nvsentinel.json",
+    example="nvsentinel.json",
     fills=("health_events",),
     place=4.4,
     options=("node",),

@@ -123,6 +123,8 @@ READER = Reader(
         "critical, other lines at most warnings; without, FATAL and FAILURE are critical,"
         " except a register's value and a path that the job gave wrongly"
     ),
+    script="# BGL.log as LogHub and the USENIX Computer Failure Data Repository publish it",
+    example="BGL.log",
     fills=("health_events",),
     place=4.1,
     lines_alone=True,

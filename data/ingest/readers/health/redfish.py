@@ -83,6 +83,11 @@ READER = Reader(
     "service processors' events",
     export="curl https://BMC/redfish/v1/Systems/1/LogServices/SEL/Entries",
     reads="log entries and events of service processors (Redfish JSON); `--node` says whose",
+    script=(
+        "curl -s -n https://node001-bmc/redfish/v1/Systems/1/LogServices/SEL/Entries \\\n"
+        "  > redfish-node001.json"
+    ),
+    example="redfish-node001.json --node node001",
     fills=("health_events",),
     place=4.3,
     options=("node",),

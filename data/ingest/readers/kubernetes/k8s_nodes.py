@@ -199,6 +199,8 @@ READER = Reader(
         "GPUs, labels and conditions from `kubectl get nodes -o json`: intervals out of "
         "service, findings of node-problem-detector"
     ),
+    script="kubectl get nodes -o json > nodes.json",
+    example="nodes.json",
     fills=("health_events", "node_conditions", "node_inventory"),
     place=3.5,
     options=("at",),

@@ -421,6 +421,9 @@ READER = Reader(
         "jobs of Kubernetes from `kubectl get pods -A -o json`: batch Jobs, Kubeflow, "
         "JobSet, Volcano, Kueue, Ray; pods of one job are one attempt on all their nodes"
     ),
+    script="kubectl get pods -A -o json > pods.json",
+    example="pods.json",
+    advice=("Pods that are gone are in no export: export every hour, or `--output-watch-events`."),
     fills=("pod_runs",),
     place=1.6,
     any_length=True,

@@ -229,6 +229,8 @@ READER = Reader(
         "`podgroups.scheduling.volcano.sh` (Volcano); pods that an eviction stopped end "
         "by it, a job without pods has its attempts from here, on nodes unknown"
     ),
+    script="kubectl get workloads.kueue.x-k8s.io -A -o json > workloads.json",
+    example="workloads.json",
     fills=("queue_changes",),
     place=1.61,
     any_length=True,

@@ -48,6 +48,12 @@ READER = Reader(
         "the same from Elasticsearch and OpenSearch: documents of elasticdump or the "
         "search API, bare ones, the journal's fields"
     ),
+    script="elasticdump --input=http://localhost:9200/journal --output=logs.json --type=data",
+    example="logs.json",
+    advice=(
+        "Documents need `message` and `@timestamp`, as Filebeat, Journalbeat and Fluent Bit"
+        " write them; `host.name` or the like says the host."
+    ),
     fills=("health_events", "job_logs"),
     place=6.2,
     options=OPTIONS,

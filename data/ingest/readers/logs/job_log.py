@@ -403,6 +403,9 @@ READER = Reader(
         "a folder of job logs named by job id, first and last lines of each; names other "
         "than `slurm-%j.out`, `%x-%j.log`, `name.o%j` and the like by `--pattern`"
     ),
+    script="# the folder that --output of sbatch names, e.g. slurm-%j.out",
+    example="/logs --pattern 'slurm-%j.out'",
+    advice="Names may hold `%j`, `%A_%a`, `%x`, `%N`, `%t`.",
     fills=("job_logs",),
     place=6,
     options=("node", "pattern", "first_lines", "last_lines"),

@@ -366,6 +366,17 @@ READER = Reader(
         "log: XIDs and SXids, processes killed for memory or hanging, lockups, panics, "
         "machine checks, EDAC, PCIe, links, disks, file systems"
     ),
+    script=(
+        "journalctl _TRANSPORT=kernel -o short-iso-precise --since {start} --until {end} \\\n"
+        "  > kernel-$(hostname).log\n"
+        "# or, on one node:\n"
+        "dmesg -T > dmesg-$(hostname).log"
+    ),
+    example="kernel-*.log",
+    advice=(
+        "Journal output carries the host and the zone; `dmesg -T` carries no host: say it "
+        "by `--node`."
+    ),
     fills=("health_events",),
     place=3,
     options=("node", "boot_at", "year"),

@@ -46,6 +46,12 @@ READER = Reader(
         "lines of kernel and job logs from Loki (`logcli query ... -o jsonl`, answers of "
         "its API); the job by a label or the file's name"
     ),
+    script=(
+        "logcli query --from={start}T00:00:00Z --to={end}T00:00:00Z --limit=0 --forward \\\n"
+        "  -o jsonl '{transport=\"kernel\"}' > loki.jsonl"
+    ),
+    example="loki.jsonl",
+    advice="A label says the host.",
     fills=("health_events", "job_logs"),
     place=6.1,
     options=OPTIONS,

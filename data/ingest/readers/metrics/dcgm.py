@@ -174,6 +174,12 @@ READER = Reader(
         "http://NODE:9400/metrics` (9100) prints them; `--node` where they do not name "
         "it, `--at` when it was"
     ),
+    script="curl -s http://NODE:9400/metrics > metrics.prom",
+    example="metrics.prom --node NODE",
+    advice=(
+        "One scrape holds the values of one moment: `faultline collect` asks for them again"
+        " and again."
+    ),
     fills=("node_metrics",),
     place=6.91,
     options=("node", "at"),

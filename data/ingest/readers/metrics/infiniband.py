@@ -261,6 +261,8 @@ READER = Reader(
         "/sys/class/infiniband/*/ports/*/counters/*` (`--node`, or under pdsh), "
         "`perfquery -x`, `ibqueryerrors`; `--at` when it was"
     ),
+    script="grep . /sys/class/infiniband/*/ports/*/counters/* > infiniband-NODE.txt",
+    example="infiniband-NODE.txt --node NODE",
     fills=("node_metrics",),
     place=6.92,
     options=("node", "at"),

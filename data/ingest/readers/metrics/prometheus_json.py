@@ -146,6 +146,16 @@ READER = Reader(
         "-d query=DCGM_FI_DEV_XID_ERRORS -d start=... -d end=... -d step=60`, `/query`, "
         "`promtool query range -o json`"
     ),
+    script=(
+        "curl -sG http://localhost:9090/api/v1/query_range \\\n"
+        "  -d query=DCGM_FI_DEV_XID_ERRORS -d step=60 \\\n"
+        "  -d start={start}T00:00:00Z -d end={end}T00:00:00Z > xids.json"
+    ),
+    example="xids.json",
+    advice=(
+        "Ask for metrics by their bare names, not for functions of them; a collector's "
+        "source of kind `prometheus` does so by itself."
+    ),
     fills=("node_metrics",),
     place=6.92,
     options=("node",),

@@ -80,6 +80,9 @@ READER = Reader(
         "dumps of Slurm's `jobcomp/elasticsearch` and `kafka`: every attempt that ended, "
         "requeued ones too; name the cluster by `--cluster` where records lack it"
     ),
+    script="elasticdump --input=http://localhost:9200/slurm --output=jobs.json --type=data",
+    example="jobs.json",
+    advice="Times are UTC.",
     fills=("jobs",),
     place=1.2,
     any_length=True,

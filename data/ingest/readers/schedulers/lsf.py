@@ -96,6 +96,11 @@ READER = Reader(
     "LSF accounting",
     export="lsb.acct, in $LSB_SHAREDIR/CLUSTER/logdir (also lsb.acct.1, ...)",
     reads="`lsb.acct` of LSF: jobs that ended, and why; its accounting names no GPUs",
+    script=(
+        "# on the master host, with the older files beside it:\n"
+        "cat $LSB_SHAREDIR/*/logdir/lsb.acct* > lsf.txt"
+    ),
+    example="lsf.txt",
     fills=("jobs",),
     place=1.4,
     sniff=sniff,

@@ -158,6 +158,9 @@ READER = Reader(
         "accounting files of PBS and TORQUE: jobs that ended or were requeued; SIGTERM at"
         " the time limit is TIMEOUT, else CANCELLED"
     ),
+    script=("# a file a day, on the server:\ncat $PBS_HOME/server_priv/accounting/2* > pbs.txt"),
+    example="pbs.txt",
+    advice="Why PBS ended a job is not in its accounting.",
     fills=("jobs",),
     place=1.3,
     sniff=sniff,

@@ -125,6 +125,8 @@ READER = Reader(
     "Microsoft's Philly trace",
     export="cluster_job_log of msr-fiddle/philly-traces",
     reads="`cluster_job_log` of Microsoft's Philly trace: every attempt, its nodes and GPUs",
+    script="# cluster_job_log of msr-fiddle/philly-traces",
+    example="cluster_job_log",
     fills=("jobs",),
     place=1.7,
     any_length=True,

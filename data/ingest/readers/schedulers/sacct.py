@@ -260,6 +260,21 @@ READER = Reader(
         "`sacct -P` text, with a header, `--columns` or `--preset xdmod` (the files of "
         "Open XDMoD's `xdmod-slurm-helper`); job steps are skipped"
     ),
+    script=(
+        "sacct -a -P --duplicates -S {start} -E {end} \\\n"
+        "  --format=\\\n"
+        "JobID,JobIDRaw,Cluster,User,Account,Partition,QOS,\\\n"
+        "JobName,State,ExitCode,Reason,FailedNode,Restarts,\\\n"
+        "Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,\\\n"
+        "NNodes,NCPUS,AllocTRES,ReqTRES,NodeList,Flags,SubmitLine \\\n"
+        "  > sacct.txt"
+    ),
+    example="sacct.txt",
+    advice=(
+        "Alone enough for failure rate and MTTF. Without `--duplicates` only the last "
+        "attempt of a requeued job appears and failures are undercounted. Slurm 25.11 and "
+        "later: add SLUID to the columns."
+    ),
     fills=("jobs",),
     place=1,
     options=("columns", "delimiter"),

@@ -264,6 +264,12 @@ READER = Reader(
     "nodes out of service",
     export="sacctmgr -P show event format=Cluster,NodeName,TimeStart,TimeEnd,...",
     reads="`sacctmgr -P show event`: when nodes were down or drained",
+    script=(
+        "sacctmgr -P show event start={start} end={end} \\\n"
+        "  format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User \\\n"
+        "  > events.txt"
+    ),
+    example="events.txt",
     fills=("node_events",),
     place=2,
     options=("columns", "delimiter"),

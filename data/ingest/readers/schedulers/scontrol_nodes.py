@@ -179,6 +179,12 @@ READER = Reader(
         "(with `-o` or `--json` too) and `curl --unix-socket SOCKET "
         "http://localhost/slurm/v0.0.41/nodes > nodes.json` of slurmrestd"
     ),
+    script="scontrol show node > nodes.txt",
+    example="nodes.txt",
+    advice=(
+        "Without a list of nodes a node has the GPUs that jobs on it show, and idle nodes "
+        "are unknown. It holds from now on: export it again when nodes change."
+    ),
     fills=("node_inventory",),
     place=3,
     options=("at",),

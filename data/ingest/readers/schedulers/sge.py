@@ -109,6 +109,8 @@ READER = Reader(
         "`accounting` of Grid Engine (SGE, UGE): jobs that ended; hosts of parallel jobs "
         "and GPUs are not in it"
     ),
+    script="cp $SGE_ROOT/$SGE_CELL/common/accounting accounting.txt",
+    example="accounting.txt",
     fills=("jobs",),
     place=1.5,
     sniff=sniff,

@@ -241,6 +241,12 @@ READER = Reader(
         " > sinfo.txt` (the bars without their backslashes), other columns under sinfo's header, "
         "`sinfo --json`, or one JSON object a line"
     ),
+    script="sinfo --json > sinfo.json",
+    example="sinfo.json",
+    advice=(
+        "Where only `sinfo` may be called. A node stands once for each of its partitions "
+        "and counts once."
+    ),
     fills=("node_inventory",),
     place=4,
     options=("columns", "delimiter", "at"),

@@ -332,6 +332,8 @@ READER = Reader(
         "any CSV or Parquet of failures of nodes, racks, file systems, sites, by a column"
         " mapping (`--mapping lanl`, `pnnl`, or your own TOML)"
     ),
+    script="# any CSV or Parquet with a node and a start time",
+    example="failures.csv --mapping mapping.toml",
     fills=("node_failures", "nodes"),
     place=5,
     options=("columns", "delimiter", "mapping"),

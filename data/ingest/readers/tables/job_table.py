@@ -230,6 +230,8 @@ READER = Reader(
         "public traces by `--preset acme`, `helios`, `alibaba-pai` (its "
         "`pai_task_table.csv`)"
     ),
+    script="# e.g. data/job_trace/trace_seren.csv of AcmeTrace",
+    example="trace_seren.csv --preset acme",
     fills=("jobs",),
     place=1.6,
     options=("columns", "delimiter", "mapping"),

@@ -112,6 +112,8 @@ READER = Reader(
         "`rack`, `temperature_class`) or `key` and `value`; other names by `--mapping "
         "TOML`"
     ),
+    script="cat facts.csv  # node,gpu,from_at,to_at,driver,firmware,serial,batch",
+    example="facts.csv",
     fills=("node_facts",),
     place=5.2,
     options=("columns", "delimiter", "at", "mapping"),

@@ -73,6 +73,8 @@ READER = Reader(
         "a list of nodes of your own, CSV or Parquet: `node`, `gpus` and what else is "
         "known (`rack`, `gpu_model`, `observed_at`, ...); other names by `--mapping TOML`"
     ),
+    script="cat nodes.csv  # node,gpus,gpu_model,rack,observed_at",
+    example="nodes.csv --at {start}",
     fills=("node_inventory",),
     place=5,
     options=("columns", "delimiter", "at", "mapping"),

@@ -105,6 +105,10 @@ READER = Reader(
         " `node`, `closed_at`, `component`, `action`, `vendor`, `serial`, `text`); other "
         "names by `--mapping TOML`"
     ),
+    script=(
+        "cat tickets.csv  # ticket_id,node,opened_at,closed_at,component,action,vendor,serial,text"
+    ),
+    example="tickets.csv",
     fills=("tickets",),
     place=5.1,
     options=("columns", "delimiter", "mapping"),

@@ -288,6 +288,15 @@ READER = Reader(
         "operations of training steps on every worker (NDTimeline), Parquet or CSV; "
         "`--meta` its sizes, `--job-id` its job"
     ),
+    script=(
+        "# one row an operation of one worker in one step, as NDTimeline traces hold them:\n"
+        "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc"
+    ),
+    example="trace.parquet --meta meta.yaml --job-id 4711",
+    advice=(
+        "Needs step, dp_rank, stage, optype, seq_id, mc, start_ts and duration (seconds); "
+        "rank, mb_id and gmc are taken where they stand."
+    ),
     fills=("straggler_traces",),
     place=8,
     options=("delimiter", "job_id", "meta"),

@@ -491,6 +491,15 @@ READER = Reader(
         "CSV of logged steps: step, time, loss, step time, checkpoints saved and loaded; "
         "`--job-id` where it names no job"
     ),
+    script=(
+        "# the CSV of your logger, e.g. with the columns\n"
+        "step,logged_at,loss,step_time_s,checkpoint_event,checkpoint_s"
+    ),
+    example="metrics.csv --job-id 4711",
+    advice=(
+        "Start-up, checkpoint time and lost work are then measured, not assumed. Needs a "
+        "step and a time; usual names of columns are known."
+    ),
     fills=("training_metrics",),
     place=7,
     options=("columns", "delimiter", "job_id", "run_id"),
