@@ -280,7 +280,10 @@ def _costs(known: Mapping[str, Any]) -> str:
 
 def _minutes(bounds: list[float]) -> str:
     """Minutes of a value and, where they differ, its bounds."""
-    value, low, high = (f"{seconds / 60:.3g}" for seconds in bounds)
+    whole = all(seconds % 60 == 0 for seconds in bounds)
+    value, low, high = (
+        f"{seconds / 60:{'.3g' if whole else '#.3g'}}".rstrip(".") for seconds in bounds
+    )
     return f"{value} min" if low == high else f"{value} min ({low} to {high})"
 
 

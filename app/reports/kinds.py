@@ -6,7 +6,6 @@ What it states is read without importing it, so that a command's help need not l
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -18,14 +17,12 @@ from app.words.periods import MARGIN
 from data.filters import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from app.reports.report import Report
     from data.state import Annotation
     from data.store import Store
-
-_STATED = re.compile(r"^KIND = (\{.*?\})$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -69,11 +66,22 @@ class Request:
 @cache
 def kinds() -> dict[str, Kind]:
     """Every kind by its name, which is that of its module."""
-    stated = {
-        path.stem: _STATED.search(path.read_text("utf-8"))
+    return {
+        path.stem: Kind(path.stem, **ast.literal_eval(stated))
         for path in sorted(Path(__file__).parent.glob("*.py"))
+        for stated in _stated(path)
     }
-    return {name: Kind(name, **ast.literal_eval(said[1])) for name, said in stated.items() if said}
+
+
+def _stated(path: Path) -> Iterator[ast.expr]:
+    """What a module states as its KIND, with or without a type."""
+    for statement in ast.parse(path.read_text("utf-8")).body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id="KIND")], value=stated)
+                | ast.AnnAssign(target=ast.Name(id="KIND"), value=ast.expr() as stated)
+            ):
+                yield stated
 
 
 def report(

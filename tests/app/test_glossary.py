@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import app
 from app.answers.explore import glossary
 from app.cli import main
+from app.words.menu import MENU, TITLES, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def test_a_key_names_one_entry_and_an_entry_says_what_it_is() -> None:
     assert {"mttf", "node_mttf", "ettr", "lemons", "bucket_lost_work", "failure_paper"} <= {*keys}
     for each in entries:
         assert each.term.definition.endswith("."), each
-        assert set(each.term.pages) <= set(glossary.PAGES), each
+        assert set(each.term.pages) <= set(TITLES), each
 
 
 def test_no_term_takes_the_name_of_another() -> None:
@@ -50,10 +50,15 @@ def test_no_term_takes_the_name_of_another() -> None:
         assert len(names) == len(set(names)), path
 
 
-def test_its_pages_are_those_of_the_navigation() -> None:
-    pages = re.findall(r'"views/\w+/(\w+)\.py",\s+title="([^"]+)"', (APP / "main.py").read_text())
-    named = {name: title for name, title in pages if name not in ("find", "sql", "glossary")}
-    assert list(glossary.PAGES.items()) == list(named.items())
+def test_the_menu_holds_every_page_that_is_there() -> None:
+    named = {view(section, page) for section, pages in MENU.items() for page in pages}
+    assert {view for view in named if not (APP / view).is_file()} == set()
+    drawn = {
+        path.relative_to(APP).as_posix()
+        for path in (APP / "views").glob("*/*.py")
+        if "page_head." in path.read_text("utf-8")
+    }
+    assert drawn - named == set()
 
 
 def test_an_answer_takes_its_words_from_the_glossary() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+
+from app.words.menu import FIRST, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,11 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-MAIN = Path(__file__).parents[2] / "app/main.py"
-PAGES = [
-    "" if name == "overview" else name
-    for name in re.findall(r'"views/\w+/(\w+)\.py"', MAIN.read_text())
-]
+PAGES = ["" if name == FIRST else name for name in TITLES]
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
 RULES = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
 ALLOWED: dict[str, str] = {}

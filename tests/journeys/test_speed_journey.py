@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answers.explore.glossary import PAGES
+from app.words.menu import FIRST, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.benchmark]
 
-OTHERS = ("find", "sql", "glossary")
 ROUNDS = 3
 EMPTY = """
 import sys
@@ -78,7 +77,7 @@ def test_a_page_takes_a_second_more_than_an_empty_one(
     page = browser.new_page()
     base = home.partition("?")[0]
     page.goto(home)
-    addresses = [base + ("" if name == "overview" else name) for name in (*PAGES, *OTHERS)]
+    addresses = [base + ("" if name == FIRST else name) for name in TITLES]
     for address in (empty, *addresses):
         _seconds(page, address)
     more = sorted(

@@ -4,41 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Final
 
 from app.answers.content import Answer
 from app.answers.described import CSV, JSON, Rows, field
 from app.answers.efficiency import ledger
 from app.words import domains, numbers, terms
-from app.words.glossary import (
-    of_efficiency,
-    of_failures,
-    of_fleet,
-    of_nodes,
-    of_reliability,
-    of_training,
-)
+from app.words import glossary as words
+from app.words.menu import TITLES
 from app.words.terms import Term
 from data.site import load_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-PAGES: Final[Mapping[str, str]] = {
-    "overview": "Overview", "data": "Data", "failures": "Failures", "incidents": "Incidents",
-    "incident": "Incident", "job": "Job", "node": "Node", "mttf": "MTTF", "my_runs": "My runs",
-    "ettr": "ETTR", "ledger": "Ledger", "what_if": "What if",
-    "lemons": "Lemons", "machines": "Machines", "links": "Links", "repairs": "Repairs",
-    "validation": "Validation", "stragglers": "Stragglers", "reports": "Reports",
-}  # fmt: skip
-"""Pages that show terms, by their names in the address, in the order of the navigation."""
 COMMANDS: Final = "Command line"
 """Group of the terms that no page shows."""
 CAUSES: Final = "Causes"
-MODULES: Final = (
-    terms, of_fleet, of_failures, of_reliability, of_efficiency, of_nodes, of_training,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,13 +94,14 @@ def _place(entry: Entry, words: list[str]) -> int | None:
 @cache
 def entries() -> tuple[Entry, ...]:
     """The entries of the dashboard itself, page by page."""
-    order = [*PAGES.values(), COMMANDS]
+    order = [*TITLES.values(), COMMANDS]
     return tuple(sorted(_own(), key=lambda entry: order.index(entry.group)))
 
 
 def _own() -> Iterator[Entry]:
     """Terms of the modules of words, then what counts as a failure, then the ledger's buckets."""
-    for module in MODULES:
+    sections = iter_modules(words.__path__, f"{words.__name__}.")
+    for module in (terms, *(import_module(section.name) for section in sections)):
         for name, value in vars(module).items():
             if isinstance(value, Term):
                 yield _entry(name.lower(), value)
@@ -129,7 +115,7 @@ def _own() -> Iterator[Entry]:
 
 
 def _entry(key: str, term: Term) -> Entry:
-    return Entry(key, PAGES[term.pages[0]] if term.pages else COMMANDS, term)
+    return Entry(key, TITLES[term.pages[0]] if term.pages else COMMANDS, term)
 
 
 def causes(root: Path) -> tuple[Entry, ...]:

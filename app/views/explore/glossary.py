@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.explore import glossary
-from app.answers.explore.glossary import PAGES
 from app.ask import cached
 from app.show import links
 from app.widgets import filter_bar, inputs, page_head
 from app.words import escaping
+from app.words.menu import FIRST, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ def _written(entry: Entry, under: str) -> str:
     name = links.page("glossary", {"term": entry.key}, term.label)
     behind = [escaping.code(term.equation)] if term.equation else []
     behind += [escaping.escaped(term.source)] if term.source else []
-    others = ", ".join(_page(each) for each in term.pages if PAGES[each] != under)
+    others = ", ".join(_page(each) for each in term.pages if TITLES[each] != under)
     behind += [f"{'also ' if under else ''}on {others}"] if others else []
     more = f"  \n:small[{' · '.join(behind)}]" if behind else ""
     return f"**{name}**{unit}  \n{escaping.with_code(term.definition)}{more}"
@@ -47,7 +47,7 @@ def _written(entry: Entry, under: str) -> str:
 
 def _page(name: str) -> str:
     """A link to a page; the first page of the dashboard has no name in the address."""
-    return links.page("./" if name == "overview" else name, {}, PAGES[name])
+    return links.page("./" if name == FIRST else name, {}, TITLES[name])
 
 
 scope = filter_bar.show(uses=())

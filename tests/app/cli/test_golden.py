@@ -8,9 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import commands
 from tests.app.cli.golden import golden, lines
 
+DO_SOMETHING = {
+    "annotate", "backup", "collect", "demo", "forget", "report", "restore", "rollback", "serve",
+}  # fmt: skip
+"""Commands that are called for what they do."""
 KEPT = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
+
+
+def test_every_command_that_answers_is_kept() -> None:
+    assert {line.split()[0] for line in KEPT} == commands().keys() - DO_SOMETHING
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from streamlit import file_util
 
-import app
 import app.server
 from app.server.assets import Assets, page
 from app.server.disk import Disk
+from app.words.menu import FIRST, TITLES
 
 STATIC = Path(file_util.get_static_dir()) / "static"
 SCRIPT = max((STATIC / "js").glob("*.js"), key=lambda path: path.stat().st_size)
@@ -106,8 +106,6 @@ def test_all_else_passes() -> None:
 def test_the_tour_leads_to_pages_that_are_there() -> None:
     script = (Path(app.server.__file__).parent / "tour.js").read_text()
     named = re.findall(r'\["([^"]+)", "([^"]+)"\]', script)
-    main = (Path(app.__file__).parent / "main.py").read_text()
-    titles = dict(re.findall(r'"views/\w+/(\w+)\.py",\s+title="([^"]+)"', main))
     assert len(named) == 8
-    assert all(titles["overview" if href == "./" else href] == title for title, href in named)
+    assert all(TITLES[FIRST if href == "./" else href] == title for title, href in named)
     assert script in page("").plain.decode()

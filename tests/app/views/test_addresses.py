@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.words import menu
 from tests.app.views.conftest import MAIN, answer
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
 APP = MAIN.parent
-PAGES = sorted(re.findall(r'"(views/\w+/\w+\.py)"', MAIN.read_text("utf-8")))
+PAGES = sorted(menu.view(section, page) for section, pages in menu.MENU.items() for page in pages)
 TYPED = {"find", "incident", "job", "node", "run", "sql", "term", "user", "without"}
 """Names whose value is looked for, whatever it is: there it may change the answer."""
 NUMBERS = [

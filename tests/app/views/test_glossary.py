@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import re
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.answers.explore import glossary
-from app.words import terms
+from app.words import menu, terms
 from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from streamlit.testing.v1 import AppTest
 
@@ -26,28 +26,29 @@ NO_TERM = re.compile(r"$|Interval of .*\.$|UTC$")
 """Help of a column that says no more than its name, is an interval, or a time in UTC."""
 BY_DEFINITION = {terms.failure_rate(each).definition for each in terms.DEFINITIONS}
 """The entry of the failure rate, with the definition that is chosen."""
+SHOWN: dict[str, list[dict[str, str]]] = {
+    "failures": [{"failures_tab": tab}
+                 for tab in ("Attempts", "Causes", "Checks", "Right and wrong")],
+    "incidents": [{"incidents_tab": tab}
+                  for tab in ("Incidents", "Causes", "Signals that come together")],
+    "data": [{"data_tab": tab}
+             for tab in ("Sources", "Collected", "Clocks", "Ingests", "Rejected rows")],
+    "incident": [{"incident": "INCIDENT"}],
+    "job": [{"job": "JOB"}],
+    "node": [{"node": "NODE", "node_tab": tab} for tab in ("Jobs", "Events", "Metrics")],
+    "my_runs": [{"user": "USER"}],
+    "ettr": [{}, {"run": "RUN"}],
+    "ledger": [{"ledger_tab": tab} for tab in ("Lost work", "All buckets")],
+    "stragglers": [{"stragglers_tab": tab}
+                   for tab in ("Causes and parts", "Steps and workers", "All traces")],
+}  # fmt: skip
+"""Pages that show different terms as they are asked, and how."""
 PAGES = [
-    ("reliability/mttf", {}),
-    *(("failures/failures", {"failures_tab": tab}) for tab in ("Attempts", "Causes", "Checks")),
-    ("failures/failures", {"failures_tab": "Right and wrong"}),
-    *(("failures/incidents", {"incidents_tab": tab})
-      for tab in ("Incidents", "Causes", "Signals that come together")),
-    ("nodes/lemons", {}),
-    ("fleet/overview", {}),
-    *(("fleet/data", {"data_tab": tab})
-      for tab in ("Sources", "Collected", "Clocks", "Ingests", "Rejected rows")),
-    ("failures/incident", {"incident": "INCIDENT"}),
-    ("failures/job", {"job": "JOB"}),
-    *(("failures/node", {"node": "NODE", "node_tab": tab}) for tab in ("Jobs", "Events", "Metrics")),
-    ("efficiency/my_runs", {"user": "USER"}),
-    ("efficiency/ettr", {}),
-    ("efficiency/ettr", {"run": "RUN"}),
-    *(("efficiency/ledger", {"ledger_tab": tab}) for tab in ("Lost work", "All buckets")),
-    ("nodes/repairs", {}),
-    ("nodes/validation", {}),
-    *(("training/stragglers", {"stragglers_tab": tab})
-      for tab in ("Causes and parts", "Steps and workers", "All traces")),
-]  # fmt: skip
+    (menu.view(section, page), filters)
+    for section, pages in menu.MENU.items()
+    for page in pages
+    for filters in SHOWN.get(page.name, [{}])
+]
 
 
 NAMED = {
@@ -98,14 +99,14 @@ def test_every_tooltip_is_an_entry_that_names_its_page(
 ) -> None:
     known = {each.term.definition: each.term for each in glossary.entries()}
     filters = {key: named.get(value, value) for key, value in filters.items()}
-    shown = open_page(demo_store, f"views/{page}.py", period="all", **filters)
+    shown = open_page(demo_store, page, period="all", **filters)
     assert not shown.exception
     told = [*_told(shown)]
     for name, text in told:
         if text in BY_DEFINITION:
             text = terms.FAILURE_RATE.definition
         assert text in known, f"{name}: {text!r} is no entry of the glossary"
-        assert page.rpartition("/")[2] in known[text].pages, f"{name}: {known[text].label}"
+        assert Path(page).stem in known[text].pages, f"{name}: {known[text].label}"
 
 
 def _told(page: AppTest) -> Iterator[tuple[str, str]]:

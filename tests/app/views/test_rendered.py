@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.words import moments, numbers
+from app.words import menu, moments, numbers
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -31,26 +31,24 @@ TICKS = {
     moments.TICK_MONTH, moments.TICK_DAY, moments.TICK_MINUTE, moments.TICK_SECOND,
 }  # fmt: skip
 FIGURE = re.compile(
-    r"(?<![\d.,-])(?<!about )(\d[\d,]*(?:\.\d+)?)[\s\xa0](GPU-h(?:ours)?|node-days|node-hours|%|h|d|min|failures"
+    r"(?<![\d.,-])(?<!about )(?<!every )(\d[\d,]*(?:\.\d+)?)[\s\xa0](GPU-h(?:ours)?|node-days|node-hours|%|h|d|min|failures"
     r"|failed attempts|attempts|incidents|runs|jobs|nodes|GPUs)(?![\w-])"
 )
+ASKED = {
+    "incident": {"incident": "?"},
+    "job": {"job": "?"},
+    "node": {"node": "?"},
+    "my_runs": {"user": "?"},
+    "find": {"find": "gpu"},
+}
+"""Pages of one thing, and what they are asked for."""
 PAGES = [
     ("", {}),
-    ("views/efficiency/ettr.py", {"period": "all"}),
-    ("views/failures/incident.py", {"incident": "?"}),
-    ("views/fleet/data.py", {"period": "all"}),
-    ("views/failures/failures.py", {"period": "all"}),
-    ("views/failures/incidents.py", {"period": "all"}),
-    ("views/failures/job.py", {"job": "?"}),
-    ("views/failures/node.py", {"node": "?", "period": "all"}),
-    ("views/reliability/mttf.py", {"period": "all"}),
-    ("views/efficiency/my_runs.py", {"user": "?", "period": "all"}),
-    ("views/efficiency/ledger.py", {"period": "all"}),
-    ("views/nodes/lemons.py", {"period": "all"}),
-    ("views/nodes/repairs.py", {"period": "all"}),
-    ("views/nodes/validation.py", {"period": "all"}),
-    ("views/training/stragglers.py", {"period": "all"}),
-    ("views/explore/find.py", {"find": "gpu"}),
+    *(
+        (menu.view(section, page), {"period": "all"} | ASKED.get(page.name, {}))
+        for section, pages in menu.MENU.items()
+        for page in pages
+    ),
 ]
 ONE = {
     "incident": "SELECT incident_id FROM incidents ORDER BY lost_gpu_seconds DESC, 1 LIMIT 1",
