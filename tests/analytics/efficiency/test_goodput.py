@@ -145,7 +145,7 @@ def test_what_records_leave_open_is_said() -> None:
         "attempts_without_gpus": 7, "excess_gpu_seconds": 7200,
     }  # fmt: skip
     text = " ".join(ledger(notes=notes).notes)
-    for part in ("60 min (56.7 to 66.7)", "training metrics of 20 runs", "7 attempts", "2 GPU-hours"):  # fmt: skip
+    for part in ("60.0 min (56.7 to 66.7)", "training metrics of 20 runs", "7 attempts", "2 GPU-hours"):  # fmt: skip
         assert part in text
 
 
