@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 DIGITS = 3
+LEAST_WRITTEN_OUT = 1e-6
+"""Below it a number has an exponent."""
 NOISE = 1e-9
 """What a share that adds up to all may lack by rounding."""
 UNITS = (
@@ -65,11 +67,15 @@ def number(value: float | None) -> str:
 
     >>> number(6.5), number(0.22537), number(28846.2), number(0.0), number(None)
     ('6.50', '0.225', '28,800', '0', 'unknown')
+    >>> number(2.84e-16)  # digits that nobody counts
+    '2.84e-16'
     """
     if value is None or _is_unknown(value):
         return UNKNOWN
     if value == 0:
         return "0"
+    if abs(value) < LEAST_WRITTEN_OUT:
+        return f"{value:.{DIGITS - 1}e}"
     kept = rounded(value)
     decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(kept))))
     return f"{kept:,.{decimals}f}"
