@@ -14,9 +14,10 @@ from analytics import validate
 from analytics.errors import ShapeError
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.reliability.profile_ratio import Cells, Pair, beside_others, fitted, profiled
+from analytics.reliability.unusual_nodes import unusual
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 4
 """Times that spread between nodes and adjustment are found in turn."""
+MOST_ROUNDS_APART: Final = 6
+"""Times that unusual nodes and the rates of the others are found in turn."""
 LEAST_SPARE: Final = 3
 """Nodes beyond levels and adjustments below which the spread between nodes is not known."""
 ALL_OTHERS: Final = "all others together"
@@ -57,6 +60,18 @@ class LevelRate:
 
 
 @dataclass(frozen=True)
+class UnusualNode:
+    """A node whose failures are its own: ratios are of the other nodes."""
+
+    node: str
+    level: str
+    """Where it failed most."""
+    failures: int
+    expected: float
+    """How many it would have had as a usual node of its levels."""
+
+
+@dataclass(frozen=True)
 class RateComparison:
     """Rates of the levels of one fact."""
 
@@ -72,6 +87,8 @@ class RateComparison:
     """
     adjusted_for: tuple[str, ...]
     """Factors that differ within the data."""
+    unusual: tuple[UnusualNode, ...] = ()
+    """Nodes that are in counts and rates of their level and in no ratio, most failures first."""
 
     @property
     def apart(self) -> tuple[LevelRate, ...]:
@@ -97,14 +114,15 @@ def rate_ratios(
     with n failures of node i in exposure e at level l and factors c, whose columns x are
     indicators; m is the expected count of a node. The ratio of level k is exp(a_k - a_r), with r
     the reference: the level of most exposure, or all others together where none has a tenth of
-    it. The variance v between nodes (frailty) is found by
-    moments; each level's counts are then divided by its own dispersion, 1 + v sum m^2 / sum m
-    (quasi-likelihood). The interval holds the ratios whose profile likelihood is near enough to
-    the largest, by Student's t over nodes less parameters; half a failure is added to each level
-    (Jeffreys' prior), and each g has the weak prior log-F(1, 1), so that a level or a factor
-    without a failure has finite bounds. Where the level has no failure the lower bound is 0;
-    where the reference has none the ratio is unknown and only the lower bound is given. A level
-    without exposure is compared with nothing, whatever failed in it.
+    it. Nodes that fail many times as often as usual (`analytics.reliability.unusual_nodes`) are in
+    no ratio: one of them is no property of its level. The variance v between the others (frailty)
+    is found by moments; each level's counts are then divided by its own dispersion,
+    1 + v sum m^2 / sum m (quasi-likelihood). The interval holds the ratios whose profile likelihood
+    is near enough to the largest, by Student's t over nodes less parameters; half a failure is
+    added to each level (Jeffreys' prior), and each g has the weak prior log-F(1, 1), so that a
+    level or a factor without a failure has finite bounds. Where the level has no failure the lower
+    bound is 0; where the reference has none the ratio is unknown and only the lower bound is given.
+    A level without exposure is compared with nothing, whatever failed in it.
 
     Parameters
     ----------
@@ -161,12 +179,14 @@ def rate_ratios(
         raise ShapeError(f"reference must be a level, got {reference!r}: none of {names[:9]}")
     if not names:
         return RateComparison((), None, None, None, ())
-    _, of_node = _coded(texts.pop("nodes"))
+    node_names, of_node = _coded(texts.pop("nodes"))
     design, kept = _design(texts, held[used])
     data = _Data(of_node, of_level, counts[used], held[used], design)
-    spread = _spread(data)
+    few, expected = _unusual(data)
+    usual = data.without(few)
+    spread = _spread(usual)
     base = _reference(data, names, reference)
-    found = _compared(data, spread, base, conf_level)
+    found = _compared(data, usual, spread, base, conf_level)
     named = [replace(each, level=name) for each, name in zip(found, names, strict=True)]
     compared_with = None if base is None else names[base]
     return RateComparison(
@@ -175,7 +195,55 @@ def rate_ratios(
         spread.frailty if spread.known else None,
         spread.typical if spread.known else None,
         kept,
+        tuple(_told(data, few, expected, node_names, names)),
     )
+
+
+def _told(
+    data: _Data,
+    few: NDArray[np.bool_],
+    expected: Floats,
+    node_names: Sequence[str],
+    level_names: Sequence[str],
+) -> Iterator[UnusualNode]:
+    """The unusual nodes, most failures first."""
+    total = _sums(data.node, data.counts)
+    for node in sorted(np.flatnonzero(few).tolist(), key=lambda node: (-total[node], node)):
+        of_levels = _sums(data.level, np.where(data.node == node, data.counts, 0.0))
+        level = level_names[int(np.argmax(of_levels))]
+        yield UnusualNode(node_names[node], level, int(total[node]), float(expected[node]))
+
+
+def _unusual(data: _Data) -> tuple[NDArray[np.bool_], Floats]:
+    """Which nodes are unusual beside the rates of the others, and what was expected of each.
+
+    The first time all levels have one rate, so that a node does not hide in the rate that it makes.
+    """
+    one_rate = replace(data, level=np.zeros_like(data.level))
+    total = _sums(data.node, data.counts)
+    few, among = np.zeros(len(total), dtype=bool), one_rate
+    for _ in range(MOST_ROUNDS_APART):
+        expected = _expected_of_nodes(among, among.without(few))
+        found = unusual(total, expected)
+        if among is data and (found == few).all():
+            break
+        few, among = found, data
+        if not few.any():
+            break
+    return few, expected
+
+
+def _expected_of_nodes(data: _Data, usual: _Data) -> Floats:
+    """Failures of each node at its levels' rates among usual nodes, one more failure in each level
+    at the rate of all.
+    """
+    adjustment = fitted(usual.cells, np.ones(int(usual.level.max()) + 1))
+    relative = np.exp(data.design @ adjustment)
+    n, held = _sums(usual.level, usual.counts), _sums(usual.level, usual.exposure * relative)
+    if not n.sum() or not held.sum():
+        return np.zeros(int(data.node.max()) + 1)
+    rates = (n + 1.0) / (held + held.sum() / n.sum())
+    return _sums(data.node, data.exposure * relative * rates[data.level])
 
 
 def _coded(values: Iterable[str]) -> tuple[list[str], Codes]:
@@ -206,6 +274,14 @@ class _Data:
     counts: Floats
     exposure: Floats
     design: Floats
+
+    def without(self, nodes: NDArray[np.bool_]) -> _Data:
+        """The same rows, those of some nodes with neither failure nor exposure."""
+        if not nodes.any():
+            return self
+        left_out = nodes[self.node]
+        counts, exposure = (np.where(left_out, 0.0, held) for held in (self.counts, self.exposure))
+        return replace(self, counts=counts, exposure=exposure)
 
     @cached_property
     def cells(self) -> Cells:
@@ -300,34 +376,48 @@ def _frailty(total: Floats, mean: Floats, free: Floats) -> float:
     return frailty
 
 
-def _compared(data: _Data, spread: _Spread, base: int | None, conf_level: float) -> list[LevelRate]:
-    """Rate and ratio of each level."""
+def _compared(
+    data: _Data, usual: _Data, spread: _Spread, base: int | None, conf_level: float
+) -> list[LevelRate]:
+    """Rate of each level's nodes, and ratio of its usual ones."""
+    of_all = spread if usual is data else _spread(data)
     count, exposure = _sums(data.level, data.counts), _sums(data.level, data.exposure)
+    n_usual, usual_held = _sums(usual.level, usual.counts), _sums(usual.level, usual.exposure)
     of_nodes = int(data.node.max()) + 1
     n_nodes = np.bincount(np.unique(data.level * of_nodes + data.node) // of_nodes)
     distance = float(special.stdtrit(max(spread.spare, 1), (1.0 + conf_level) / 2.0))
-    others = exposure.sum() - exposure if base is None else np.full(len(count), exposure[base])
-    comparable = (exposure > 0) & (others > 0)
-    found = _pairs(data.cells, spread, base, distance, np.flatnonzero(comparable).tolist())
+    compared_with = (
+        ~np.eye(len(count), dtype=bool) if base is None else np.arange(len(count)) == base
+    )
+    others = _sum_over(compared_with, exposure)
+    n_others, n_usual_others = (_sum_over(compared_with, n) for n in (count, n_usual))
+    comparable = (usual_held > 0) & (_sum_over(compared_with, usual_held) > 0)
+    found = _pairs(usual.cells, spread, base, distance, np.flatnonzero(comparable).tolist())
     levels = []
     for k, (n, held) in enumerate(zip(count.astype(int).tolist(), exposure.tolist(), strict=True)):
-        rest = np.arange(len(count)) != k if base is None else np.arange(len(count)) == base
-        n_rest, held_rest = int(count[rest].sum()), float(others[k])
-        of_itself = len(count) == 1 or k == base
+        pair, of_itself = found.get(k), len(count) == 1 or k == base
+        n_pair = int(n_usual[k]), int(n_usual_others[k])
+        crude = n / held / (n_others[k] / others[k]) if held and n_others[k] and others[k] else None
         levels.append(
             LevelRate(
                 "",
                 int(n_nodes[k]),
                 n,
                 held,
-                _rate(n, held, spread, k, conf_level),
-                _ratio(found.get(k), n, n_rest, spread, conf_level, of_itself=of_itself),
-                n / held / (n_rest / held_rest) if held and n_rest and held_rest else None,
-                _p_value(found.get(k), spread),
+                _rate(n, held, of_all, k, conf_level),
+                _ratio(pair, *n_pair, spread, conf_level, of_itself=of_itself),
+                crude,
+                _p_value(pair, spread),
                 stands_out=False,
             )
         )
     return levels
+
+
+def _sum_over(compared_with: NDArray[np.bool_], values: Floats) -> Floats:
+    """Of each level, the values of what it is compared with."""
+    sums: Floats = np.broadcast_to(compared_with @ values, values.shape)
+    return sums
 
 
 def _pairs(

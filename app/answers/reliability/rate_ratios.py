@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL
@@ -29,6 +30,8 @@ ADJUSTED = ("age", "size")
 MOST_LEVELS = 500
 """Levels up to which a fact groups nodes."""
 MOST_ROWS = 50
+MOST_UNUSUAL = 5
+"""Nodes that a sentence names."""
 WIDE = 20.0
 """Upper over lower bound from which adjusting has left nothing to compare, where the counts would
 have."""
@@ -192,6 +195,7 @@ def record(one: Compared, rows: Rows) -> dict[str, Any]:
         "frailty": one.found.frailty,
         "dispersion": one.found.dispersion,
         "levels": rows.records(),
+        "unusual_nodes": [asdict(each) for each in one.found.unusual],
         "failures_of_unknown_level": one.without,
         "node_days_of_unknown_level": one.without_node_days,
         "failures_without_node": one.unnamed,
@@ -289,6 +293,7 @@ def _notes(one: Compared) -> Iterator[str]:
                 "How much nodes of one level differ cannot be told from so few, so that no "
                 "interval is given."
             )
+    yield from _unusual(one)
     if one.n_changed and len(found.levels) > 1:
         yield (
             f"On {numbers.counted(one.n_changed, 'node')} the {fact} changed, and time counts for "
@@ -305,6 +310,32 @@ def _notes(one: Compared) -> Iterator[str]:
     if one.unnamed:
         named = "names" if one.unnamed == 1 else "name"
         yield f"{numbers.counted(one.unnamed, 'failure')} {named} no node: left out."
+
+
+def _unusual(one: Compared) -> Iterator[str]:
+    """Which nodes are in no ratio, and where they are."""
+    unusual = one.found.unusual
+    if not unusual:
+        return
+    named = [
+        f"{each.node} ({each.level}): {numbers.counted(each.failures, 'failure')}, usual is "
+        f"{numbers.number(each.expected)}"
+        for each in unusual[:MOST_UNUSUAL]
+    ]
+    more = len(unusual) - len(named)
+    yield (
+        f"{numbers.counted(len(unusual), 'node')} failed so much more often than the rest that "
+        f"{'it says' if len(unusual) == 1 else 'they say'} nothing of their {_words(one.fact)}: in "
+        f"counts and rates, in no ratio. {'; '.join(named)}{f'; {more} more' if more else ''}. "
+        "Lemons judges them."
+    )
+    n_nodes = {each.level: each.n_nodes for each in one.found.levels}
+    for level, n in Counter(each.level for each in unusual).most_common(1):
+        if n > 2:
+            yield (
+                f"{n} of these {len(unusual)} have {_words(one.fact)} {level}, as "
+                f"{n_nodes[level]} of all {sum(n_nodes.values())} nodes have."
+            )
 
 
 def _inseparable(one: Compared) -> Iterator[str]:

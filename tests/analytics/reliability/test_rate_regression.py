@@ -24,22 +24,31 @@ def fleet(
     frailty: float = 0.5,
     rates: tuple[float, ...] = (1.0, 1.0, 2.0),
     per_node_day: float = 0.006,
+    log_normal: bool = False,
+    lemons: tuple[float, float] = (0.0, 1.0),
 ) -> dict[str, Any]:
     """Nodes of three drivers over 90 days; the later the driver, the younger the node and the
-    larger its jobs, and young nodes fail 2.5 times as often, large jobs 1.6 times.
+    larger its jobs, and young nodes fail 2.5 times as often, large jobs 1.6 times. Lemons
+    are so large a share, and fail so many times as often, whatever the driver.
     """
     driver = rng.integers(0, 3, n)
     young = rng.random(n) < np.array([0.2, 0.5, 0.8])[driver]
     own = rng.gamma(1 / frailty, frailty, n) if frailty else np.ones(n)
+    if log_normal:
+        spread = np.sqrt(np.log1p(frailty))
+        own = np.exp(rng.normal(-(spread**2) / 2, spread, n))
+    share, times = lemons
+    if share:
+        own = own * np.where(rng.random(n) < share, times, 1.0)
     in_large = 0.3 + 0.4 * (driver == 2)
     rows: dict[str, Any] = {name: [] for name in ("nodes", "levels", "failures", "exposure")}
     rows["factors"] = {"age": [], "size": []}
     for node in range(n):
-        for size, share, factor in (
+        for size, of_time, factor in (
             ("small", 1 - in_large[node], 1.0),
             ("large", in_large[node], 1.6),
         ):
-            days = 90 * share * rng.uniform(0.6, 0.9)
+            days = 90 * of_time * rng.uniform(0.6, 0.9)
             rate = per_node_day * own[node] * rates[driver[node]] * factor
             rows["nodes"].append(f"n{node}")
             rows["levels"].append(DRIVERS[driver[node]])
@@ -197,6 +206,29 @@ def test_what_makes_no_sense_is_refused(change: dict[str, Any], told: str) -> No
         rate_ratios(**rows | change)  # type: ignore[arg-type]
 
 
+LEMON = [0, 41, 0, 1, 2, 0, 1, 0, 1, 1, 0, 2, 1, 0, 0, 1, 1, 0, 2, 1]
+USUAL = [1, 0, 1, 0, 2, 1, 0, 1, 1, 0, 2, 0, 1, 1, 0, 1, 0, 1, 1, 0]
+
+
+def test_one_node_that_always_fails_is_no_property_of_its_level() -> None:
+    found = two(LEMON, USUAL)
+    (lemon,) = found.unusual
+    assert (lemon.node, lemon.level, lemon.failures) == ("n1", "x", 41)
+    assert 0 < lemon.expected < 4
+    assert level(found, "x").failures == sum(LEMON)  # of what happened nothing is left out
+    without = two(LEMON[:1] + LEMON[2:], USUAL)
+    for name in ("value", "lower", "upper"):
+        ratio, other = (getattr(level(each, "y").ratio, name) for each in (found, without))
+        assert ratio == pytest.approx(other, rel=1e-6)
+    assert not found.apart
+
+
+def test_a_level_whose_nodes_all_fail_more_often_has_no_unusual_node() -> None:
+    found = two([30 * n + 5 for n in USUAL], USUAL)
+    assert not found.unusual
+    assert found.apart
+
+
 SIMULATED = [
     {"frailty": 0.0},
     {"frailty": 0.5},
@@ -204,27 +236,50 @@ SIMULATED = [
     {"frailty": 1.0, "n": 40},
     {"frailty": 0.5, "n": 60, "per_node_day": 0.001},
     {"frailty": 1.0, "rates": (1.0, 1.0, 0.1)},
+    {"lemons": (0.015, 10.0)},
+    {"lemons": (0.015, 33.0)},
+    {"lemons": (0.015, 100.0)},
+    {"lemons": (0.02, 33.0), "log_normal": True},
+    {"lemons": (0.01, 33.0), "log_normal": True, "frailty": 1.5},
 ]
 
 
-def coverage(fleets: int, **fleet_of: Any) -> tuple[float, float]:
-    """Share of intervals that hold the true ratio, and of equal drivers said to stand out."""
+def compared(fleets: int, **fleet_of: Any) -> tuple[float, float, float]:
+    """Share of intervals that hold the true ratio, of fleets in which a driver as good as the
+    reference is said to stand out, and of drivers that are worse or better and said to be.
+    """
     truth = fleet_of.get("rates", (1.0, 1.0, 2.0))
-    held, alarms = list[bool](), list[bool]()
+    held, alarms, powers = list[bool](), list[bool](), list[bool]()
     for seed in range(fleets):
         rows = fleet(np.random.default_rng(seed), **fleet_of)
+        alarms.append(False)
         for one in rate_ratios(**rows, reference="535").levels[1:]:
             true = truth[DRIVERS.index(one.level)]
             lower, upper = one.ratio.lower, one.ratio.upper
             held.append((lower or 0.0) <= true and (upper is None or true <= upper))
-            alarms += [one.stands_out] if true == 1.0 else []
-    return float(np.mean(held)), float(np.mean(alarms))
+            if true == 1.0:
+                alarms[-1] |= one.stands_out
+            else:
+                powers.append(one.stands_out)
+    return float(np.mean(held)), float(np.mean(alarms)), float(np.mean(powers or [False]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fleet_of", SIMULATED, ids=str)
 def test_nine_of_ten_intervals_hold_the_true_ratio(fleet_of: dict[str, Any]) -> None:
-    """Over 250 fleets, two ratios each, confounded by age and size: the share's own 99 % range."""
-    covered, alarms = coverage(250, **fleet_of)
-    assert 0.86 <= covered <= 0.97
-    assert alarms <= 0.05
+    """Over 200 fleets, two ratios each, confounded by age and size; lemons and log-normal spread
+    are not what the model assumes.
+    """
+    covered, alarms, powers = compared(200, **fleet_of)
+    print(fleet_of, covered, alarms, powers)
+    assert 0.85 <= covered <= 0.97
+    assert alarms <= 0.07
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [10.0, 33.0, 100.0])
+def test_lemons_make_no_driver_differ(times: float) -> None:
+    equal = (1.0, 1.0, 1.0)
+    covered, alarms, _ = compared(200, lemons=(0.015, times), rates=equal)
+    assert 0.85 <= covered <= 0.97
+    assert alarms <= 0.07
