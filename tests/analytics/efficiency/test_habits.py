@@ -83,7 +83,7 @@ def test_how_often_jobs_on_one_node_save_follows_all_runs_by_their_size() -> Non
     large = observed((1800, 20, 120), (2400, 40, 200), (2000, 30, 160))
     found = habits(observed(), stated={}, assumed=ONE_NODE, intervals=large)
     assert (found.basis, found.n_runs, found.costless) == ("observed_runs", 3, True)
-    near, far = (found.models["interval_s"].shared_var(np.array([n])) for n in (64.0, 1.0))
+    near, far = (found.models["interval_s"].shared_ratio(np.array([n])) for n in (64.0, 1.0))
     assert far > 2 * near
 
 
