@@ -20,7 +20,7 @@ from analytics.efficiency.group_ettr import (
 )
 from analytics.efficiency.habits import habit_sentences
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.ratio import positive_ratio, ratio_of_sums, t_quantile
+from analytics.ratio import positive_ratio, ratio_of_sums, t_of_few
 from analytics.reliability.failure_rate import poisson_rate, size_label
 
 if TYPE_CHECKING:
@@ -288,8 +288,10 @@ def _median(
     level = None if assumed else conf_level
     below = (values < value).to_numpy(dtype=float) + 0.5 * values.eq(value).to_numpy(dtype=float)
     share = ratio_of_sums(below, np.ones(n), moments)
-    reach = float(t_quantile(share.df, conf_level)[0] * np.sqrt(share.variance[0]))
-    rank = 0 if np.isnan(reach) else math.floor(n * (0.5 - reach))
+    df, variance = float(share.df[0]), float(share.variance[0])
+    known = not np.isnan(variance)
+    reach = t_of_few(df, conf_level) * math.sqrt(variance) if known else 1.0
+    rank = math.floor(n * (0.5 - reach))
     if rank < 1:
         return Estimate(value, None, None, level, n)
     least, most = bounds if bounds is not None else (values, values)

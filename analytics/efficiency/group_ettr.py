@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from analytics.estimate import Estimate
-from analytics.ratio import Moments, RatioOfSums, ratio_of_sums, t_quantile
+from analytics.ratio import Moments, RatioOfSums, ratio_of_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,7 +193,7 @@ class _Sums:
 
     def own(self, conf_level: float) -> tuple[Floats, Floats]:
         """Bounds of the ETTR of these very runs."""
-        reach = t_quantile(np.inf, conf_level) * np.sqrt(self.chance)
+        reach = special.ndtri((1 + conf_level) / 2) * np.sqrt(self.chance)
         bounds = _own_bounds(self.least, self.most, self.ceiling, reach)
         return _with_missing(*bounds, self.missing)
 
@@ -204,7 +204,7 @@ class _Sums:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             df = self.ratio.df * (variance / by_runs) ** 2
         df = np.where(by_runs > 0, df, np.inf)
-        reach = t_quantile(df, conf_level) * np.sqrt(variance)
+        reach = special.stdtrit(df, (1 + conf_level) / 2) * np.sqrt(variance)
         bounds = _on_logit(self.least, -reach), _on_logit(self.most, reach)
         return _with_missing(*bounds, self.missing)
 
@@ -250,7 +250,7 @@ def _followed(begin: Floats, end: Floats, group: Ints, n_groups: int) -> Bools:
         later = begin >= until[group]
         until = np.full(n_groups, np.inf)
         np.minimum.at(until, group[later], end[later])
-    return np.isfinite(until)
+    return np.asarray(np.isfinite(until))
 
 
 def ettr_of_each(runs: pd.DataFrame, conf_level: float) -> pd.DataFrame:
@@ -274,7 +274,7 @@ def ettr_of_each(runs: pd.DataFrame, conf_level: float) -> pd.DataFrame:
         seconds["lower_productive_s"] / available,
         seconds["upper_productive_s"] / available,
         seconds["scheduled_s"] / available,
-        t_quantile(np.inf, conf_level) * deviation,
+        special.ndtri((1 + conf_level) / 2) * deviation,
     )
     lower, upper = _with_missing(lower, upper, unrecorded_s(runs) / available)
     value = seconds["productive_s"] / available

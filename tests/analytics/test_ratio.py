@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 
 from analytics.efficiency.group_ettr import ettr_of_groups
-from analytics.ratio import Moments, positive_ratio, ratio_of_sums
+from analytics.ratio import Moments, positive_ratio, ratio_of_sums, t_of_few
 
 CLUSTERS = 800
 HOURS = 3600.0
@@ -127,3 +128,9 @@ def test_nothing_waited_for_has_no_interval() -> None:
     found = positive_ratio(np.zeros(3), np.ones(3), days(3), conf_level=0.9)
     assert (found.value, found.lower, found.upper) == (0.0, None, None)
     assert positive_ratio(np.zeros(0), np.zeros(0), days(0), conf_level=0.9).value is None
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_the_quantile_of_few_degrees_of_freedom_is_students(level: float) -> None:
+    for df in (1.0, 1.3, 2.0, 3.7, 4.0, 30.0):
+        assert t_of_few(df, level) == pytest.approx(special.stdtrit(df, (1 + level) / 2), rel=1e-3)

@@ -61,7 +61,7 @@ def test_a_step_shorter_than_its_operations_is_told(healthy: StragglerAnalysis) 
 def test_slowdown_waste_and_gains_have_intervals_between_steps() -> None:
     from analytics.training.stragglers.analysis import analysis_of_record, analysis_record
 
-    shape = TraceShape(dp=3, pp=2, micro_batches=4, steps=(1, 2, 3, 5, 8, 9))
+    shape = TraceShape(dp=3, pp=2, micro_batches=4, steps=(10, 20, 30, 50, 80, 90))
     forward = np.random.default_rng(0).normal(0.1, 0.005, (6, 3, 2, 1, 4))
     forward[:, 1, 1] *= np.linspace(1.5, 2.0, 6)[:, None, None]
     columns = trace_columns(shape, TraceCosts(forward, np.full_like(forward, 0.2)))
