@@ -123,23 +123,26 @@ def ratio_of_sums(
         value = total(numerator) / whole
         h = denominator / whole[code]
         rest = (numerator - value[code] * denominator) / whole[code]
-    place = _place(moments.at, code, n)
+    first = np.cos(np.pi * _place(moments.at, code, n))
+    waves = moments.waves[code]
+    before, wave = np.ones(len(first)), first
     power = np.zeros(n_groups)
     lines = []
     for j in range(1, int(moments.waves.max(initial=0)) + 1):
-        wave = np.where(j <= moments.waves[code], np.cos(np.pi * j * place), 0.0)
-        power += total(wave * rest) ** 2
-        lines.append(h * (wave - total(wave * h)[code]))
+        seen = np.where(j <= waves, wave, 0.0)
+        power += total(seen * rest) ** 2
+        lines.append(h * (seen - total(seen * h)[code]))
+        before, wave = wave, 2.0 * first * wave - before  # cos(j + 1) of cos(j) and cos(j - 1)
     trace, squares = np.zeros(n_groups), np.zeros(n_groups)
     for at, line in enumerate(lines):
         own = total(line * line)
         trace += own
         squares += own**2 + 2 * sum((total(line * each) ** 2 for each in lines[:at]), 0.0)
     concentration = total(h * h)
-    seen = trace > _SEEN * concentration
+    known = trace > _SEEN * concentration
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = np.where(seen, power * concentration / trace, np.nan)
-        df = np.where(seen, np.maximum(trace**2 / squares, 1.0), np.nan)
+        variance = np.where(known, power * concentration / trace, np.nan)
+        df = np.where(known, np.maximum(trace**2 / squares, 1.0), np.nan)
     return RatioOfSums(value, variance, df, n)
 
 

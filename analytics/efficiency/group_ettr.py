@@ -227,8 +227,8 @@ def run_moments(runs: pd.DataFrame, group: Ints, n_groups: int) -> Moments:
 
     None of a group of which no three runs followed one another: nothing can be judged then.
     """
-    started = pd.to_datetime(runs["first_start_at"], utc=True).to_numpy(dtype="datetime64[us]")
-    begin = started.astype(np.int64) / (1e6 * DAY_S)
+    started = pd.to_datetime(runs["first_start_at"], utc=True, cache=False)
+    begin = started.to_numpy(dtype="datetime64[us]").astype(np.int64) / (1e6 * DAY_S)
     end = begin + runs["scheduled_s"].to_numpy(dtype=float) / DAY_S
     middle = (begin + end) / 2
     first, last = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)

@@ -92,8 +92,9 @@ class Habits:
     n_runs
         Runs whose training metrics show the interval.
     cycle_spread
-        Standard deviation of interval + write over its mean, between those runs; None where
-        fewer than two show it: then nothing is known of when a run saves.
+        Standard deviation of interval + write over its mean, between those runs, and no less than
+        their number lets the model tell; None where fewer than two show it: then nothing is known
+        of when a run saves.
     models
         Quantity -> the model of those that runs show.
     """
@@ -186,7 +187,10 @@ def habits(
     )
     saved = shown["interval_s"][["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
     cycle = saved.sum(axis=1).to_numpy(dtype=float)
-    spread = float(cycle.std(ddof=1) / cycle.mean()) if len(cycle) > 1 else None
+    spread = None
+    if len(cycle) > 1:
+        shown = float(cycle.std(ddof=1) / cycle.mean())
+        spread = max(shown, models["interval_s"].own_cv2 ** 0.5)  # few may be alike by chance
     n_runs = models["interval_s"].n_runs if "interval_s" in models else 0
     return _habits(times, models, basis=weakest, n_runs=n_runs, cycle_spread=spread)
 
