@@ -364,7 +364,10 @@ def test_a_few_stores_hold_the_truth_as_the_arrays_do(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_ettr_by_size_of_a_few_stores_is_the_one_played(tmp_path: Path) -> None:
-    """Nobody waited; 20 of 60 runs have training metrics. Of 12 classes 90 % hold 10 to 12."""
+    """20 of 60 runs have training metrics. Of 12 classes 90 % hold 10 to 12.
+
+    Nobody waited, and all began at once: that says nothing of runs at other times.
+    """
     held = {0.5: 0, 0.9: 0, 0.99: 0}
     for number in range(2):
         of = cluster(np.random.default_rng([8, number]), n_runs=60)
@@ -379,7 +382,8 @@ def test_the_ettr_by_size_of_a_few_stores_is_the_one_played(tmp_path: Path) -> N
                 for group, true in zip(found.by_size, truth, strict=True):
                     these, alike = group.of_these_runs, group.ettr
                     assert (alike.conf_level, these.conf_level) == (level, level)
-                    assert alike.upper - alike.lower > these.upper - these.lower  # type: ignore[operator]
+                    assert group.overlapping
+                    assert alike.lower is None
                     held[level] += these.lower <= true <= these.upper  # type: ignore[operator]
     print(f"\nof 12 classes {held}")
     assert held[0.9] >= 10

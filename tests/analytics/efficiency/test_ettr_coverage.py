@@ -184,5 +184,5 @@ def test_nine_in_ten_intervals_hold_the_ettr_of_runs_like_these(n_observed: int)
         assert found["held"] > 0.95  # all of a wide assumption, and no level is claimed
         return
     assert found["assumed"] == 0
-    assert 0.85 <= found["held"] <= 0.95
+    assert 0.85 - MONTE_CARLO <= found["held"] <= 0.95
     assert found["value_over_own"] == pytest.approx(1.0, abs=0.01)
