@@ -188,9 +188,9 @@ def habits(
     saved = shown["interval_s"][["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
     cycle = saved.sum(axis=1).to_numpy(dtype=float)
     spread = None
-    if len(cycle) > 1:
-        shown = float(cycle.std(ddof=1) / cycle.mean())
-        spread = max(shown, models["interval_s"].own_cv2 ** 0.5)  # few may be alike by chance
+    if len(cycle) > 1 and "interval_s" in models:
+        between = float(cycle.std(ddof=1) / cycle.mean())
+        spread = max(between, models["interval_s"].own_cv2 ** 0.5)  # few may be alike by chance
     n_runs = models["interval_s"].n_runs if "interval_s" in models else 0
     return _habits(times, models, basis=weakest, n_runs=n_runs, cycle_spread=spread)
 
