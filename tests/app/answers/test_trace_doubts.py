@@ -19,7 +19,7 @@ from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 @pytest.fixture(scope="module")
 def rows() -> TraceRows:
     """Rows of a healthy job."""
-    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2, 3))
+    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(10, 30, 50))
     columns = trace_columns(shape, TraceCosts(forward=0.1, backward=0.2))
     codes = optype_codes([str(name) for name in columns.pop("optype")])
     return TraceRows(**columns, optype=codes)
@@ -49,6 +49,12 @@ def test_milliseconds_in_place_of_seconds_are_told(rows: TraceRows) -> None:
     thousand = replace(rows, start_ts=rows.start_ts * 1e3, duration=rows.duration * 1e3)
     (note,) = doubts(analyse_trace(StepModel.of_rows(thousand)))
     assert "Times must be seconds" in note
+
+
+def test_steps_of_one_moment_are_told(healthy: StragglerAnalysis) -> None:
+    slow = replace(healthy.slowdowns, steps=np.array([1, 2, 3]))
+    (note,) = doubts(replace(healthy, slowdowns=slow))
+    assert note.endswith("How far S is from that of other steps cannot be judged.")
 
 
 def test_a_step_shorter_than_its_operations_is_told(healthy: StragglerAnalysis) -> None:
