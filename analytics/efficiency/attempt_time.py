@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,7 +90,7 @@ def attempt_time(
     (papers.md A6).
 
     Where the habits of other runs have a model, u, D and w are those of a run of the attempt's size
-    and every part is the mean over them: by quadrature over u and D, in proportion to w.
+    and every part is the mean over those of the runs observed: over u and D, in proportion to w.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def attempt_time(
     if measured is not None:
         variance = _measured(every, ran_s, interrupted, shown=measured, variance=variance)
     wasted = np.zeros(len(ran_s)) if wasted_ratio is None else wasted_ratio
-    for seconds in every:
+    for seconds in every if under.others else ():
         kept = ran_s - seconds["startup"] - seconds["checkpoint"] - seconds["lost"]
         seconds["straggler"] = kept * wasted
         seconds["productive"] = kept - seconds["straggler"]
@@ -266,34 +267,48 @@ def _spreads(
     wasted: Floats,
     measured: Mapping[str, Floats] | None,
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Standard deviations of each part: by the shared parameters, and by the run's own habit.
+    """Standard deviations of each part: by what unobserved runs share, and by the run's own habit.
 
-    Interval, write and start-up are independent of each other; the variance of each divides by its
-    `shared`.
+    Interval, write and start-up are independent of each other. What a part changes by as the habit
+    does is the part itself: in proportion.
     """
     if not under.modelled:
         sure = dict.fromkeys(PARTS, np.zeros(len(wasted)))
         return sure, sure
-    saving = [each["checkpoint"] for each in every]
-    losing = [each["lost"] for each in every]
-    written = under.average(saving)
-    if measured is not None:
-        written = np.where(np.isnan(measured["checkpoint_s"]), written, 0.0)
-    of_write = ("write_s", written**2 * under.write_cv2)
-    of_restart = ("restart_s", under.variance([each["startup"] for each in every]))
+    startup, saving, losing = ([each[part] for each in every] for part in SHOWN)
+    moves = {
+        part: under.average(values) * _open(measured, part)
+        for part, values in zip(SHOWN, (startup, saving, losing), strict=True)
+    }
     both = [saved + lost for saved, lost in zip(saving, losing, strict=True)]
+    by_interval = partial(under.variance, "interval_s")
+    of_write = ("write_s", moves["checkpoint"] ** 2 * _own_cv2(under, "write_s"))
+    of_restart = ("restart_s", under.variance("restart_s", startup, moves["startup"]))
     variances = {
         "startup": (of_restart,),
-        "checkpoint": (("interval_s", under.variance(saving)), of_write),
-        "lost": (("interval_s", under.variance(losing)),),
-        "kept": (("interval_s", under.variance(both)), of_write, of_restart),
+        "checkpoint": (("interval_s", by_interval(saving, moves["checkpoint"])), of_write),
+        "lost": (("interval_s", by_interval(losing, moves["lost"])),),
+        "kept": (
+            ("interval_s", by_interval(both, moves["lost"] - moves["checkpoint"])),
+            of_write,
+            of_restart,
+        ),
     }
     shared, own = {}, {}
     for part, of in variances.items():
-        common = sum(variance * under.shared[quantity] for quantity, variance in of)
-        shared[part] = np.sqrt(common)
-        own[part] = np.sqrt(np.maximum(sum(variance for _, variance in of) - common, 0.0))
+        own[part] = np.sqrt(sum(variance for _, variance in of))
+        shared[part] = np.sqrt(sum(variance * under.shared[quantity] for quantity, variance in of))
     for spread in (shared, own):
         kept = spread.pop("kept")
         spread.update(productive=kept * (1 - wasted), straggler=kept * wasted)
     return shared, own
+
+
+def _open(measured: Mapping[str, Floats] | None, part: str) -> Floats | float:
+    """1 of attempts whose metrics do not show the part, 0 of the others."""
+    return 1.0 if measured is None else np.isnan(measured[SHOWN[part]]).astype(float)
+
+
+def _own_cv2(under: Cases, name: str) -> float:
+    """Squared coefficient of variation of a quantity between runs; 0 without a model."""
+    return under.models[name].own_cv2 if name in under.models else 0.0

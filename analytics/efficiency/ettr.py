@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from analytics import validate
 from analytics.efficiency.group_ettr import (
@@ -16,17 +15,19 @@ from analytics.efficiency.group_ettr import (
     RunTotals,
     ettr_of_each,
     ettr_of_groups,
+    run_moments,
     unrecorded_s,
 )
 from analytics.efficiency.habits import habit_sentences
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.ratio import positive_ratio
+from analytics.ratio import positive_ratio, ratio_of_sums, t_of_few
 from analytics.reliability.failure_rate import poisson_rate, size_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from analytics.arrays import Ints
+    from analytics.ratio import Moments
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class EttrReport:
     of_these_runs
         The same with the interval of these very runs: without the sampling of runs.
     median
-        Median over runs, with its distribution-free interval; n = runs.
+        Median over runs, between two of them; n = runs.
     by_run
         One row a run, the most GPU-time first, equal ones in the order given: the columns of
         `job_runs`, and `ettr`, `lower`, `upper` of each.
@@ -142,6 +143,7 @@ def ettr_report(
     of_size = np.array([classes.index(label) for label in labels], dtype=np.int64)
     week, weeks = _weeks(ran, zones or {})
     whole = _whole(ran, conf_level)
+    moments = run_moments(ran, np.zeros(len(ran), dtype=np.int64), 1)
     return EttrReport(
         n_runs=len(ran),
         gpus=(int(size[0]), int(size[-1])) if len(size) else (0, 0),
@@ -149,11 +151,12 @@ def ettr_report(
         scheduled_gpu_hours=float((ran["n_gpus"] * ran["scheduled_s"]).sum()) / 3600,
         ettr=whole.ettr,
         of_these_runs=whole.of_these_runs,
-        median=_median(of_each["ettr"], conf_level, bounds=_assumed_bounds(ran)),
-        wait_hours=_median(ran["queued_s"] / ran["n_attempts"] / 3600, conf_level),
+        median=_median(of_each["ettr"], moments, conf_level, bounds=_assumed_bounds(ran)),
+        wait_hours=_median(ran["queued_s"] / ran["n_attempts"] / 3600, moments, conf_level),
         mean_wait_hours=positive_ratio(
             ran["queued_s"].to_numpy(dtype=float) / 3600,
             ran["n_attempts"].to_numpy(dtype=float),
+            moments,
             conf_level=conf_level,
         ),
         failures_per_run=poisson_rate(int(ran["n_failures"].sum()), len(ran), conf_level),
@@ -265,10 +268,15 @@ def _shares(ran: pd.DataFrame) -> dict[str, float]:
 
 
 def _median(
-    values: pd.Series, conf_level: float, bounds: tuple[pd.Series, pd.Series] | None = None
+    values: pd.Series,
+    moments: Moments,
+    conf_level: float,
+    bounds: tuple[pd.Series, pd.Series] | None = None,
 ) -> Estimate:
-    """Median with the interval of the sign test: order statistics at binomial quantiles.
+    """Median between order statistics: of how many runs lie below it, chance and the queue decide.
 
+    The share of runs below the median is 1/2 -/+ t_nu sqrt(V), V and nu of `ratio_of_sums`: the
+    bounds are the runs at these shares (Woodruff), unknown where a share is not within (0, 1).
     Where bounds of the values are assumed, its lower bound is that of the least, its upper bound
     that of the greatest, and it has no level.
     """
@@ -278,10 +286,13 @@ def _median(
     value = float(values.median())
     assumed = bounds is not None and bool((bounds[0] < bounds[1]).any())
     level = None if assumed else conf_level
-    first = max(0, n // 2 - 20 * math.isqrt(n))  # none of the ranks before it is ever the one
-    below = special.bdtr(np.arange(first, n // 2 + 1), n, 0.5)
-    rank = first + int(np.searchsorted(below, (1 - conf_level) / 2, side="right"))
-    if not rank:
+    below = (values < value).to_numpy(dtype=float) + 0.5 * values.eq(value).to_numpy(dtype=float)
+    share = ratio_of_sums(below, np.ones(n), moments)
+    df, variance = float(share.df[0]), float(share.variance[0])
+    known = not np.isnan(variance)
+    reach = t_of_few(df, conf_level) * math.sqrt(variance) if known else 1.0
+    rank = math.floor(n * (0.5 - reach))
+    if rank < 1:
         return Estimate(value, None, None, level, n)
     least, most = bounds if bounds is not None else (values, values)
     lower, upper = (
@@ -308,6 +319,11 @@ def _interval_sentences(whole: GroupEttr) -> tuple[str, ...]:
     sentences = []
     if whole.totals.n_runs == 1:
         sentences.append("One run says nothing of how runs differ: the interval is its own.")
+    elif whole.overlapping:
+        sentences.append(
+            "What runs at other times get cannot be judged: the ETTR has no interval. Fewer than "
+            "three of these runs followed one another, and those that overlap saw one queue."
+        )
     if whole.ettr.assumed:
         sentences.append(
             "The range of the ETTR rests on assumed habits, with the sampling of runs beyond them: "

@@ -288,9 +288,9 @@ def goodput_ledger(
 
         sqrt(distance by habits^2 + distance by chance^2),
 
-    by habits to the log-normal bound (`positive_bounds`) of variance (sum shared)^2 + sum habit:
-    shared is the standard deviation by the parameters of the habits of unobserved runs, which are
-    wrong in all runs alike, habit the variance by the habit of each run; by chance z sqrt(sum
+    by habits to the log-normal bound (`positive_bounds`) of variances (sum shared)^2 and sum habit:
+    shared is the standard deviation of the mean habit of unobserved runs, which is wrong in all of
+    them alike, habit the variance by the habit of each run; by chance z sqrt(sum
     variance), of when interruptions struck. Where habits are stated or assumed it goes from the
     lower bound of sum lower to the upper bound of sum upper, all attempts at the same bound of the
     range; its level is then None. Source: Zou and Donner, Construction of confidence limits about
@@ -497,10 +497,10 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
     """GPU-hours of rows with their interval, as `goodput_ledger` says."""
     names = ["gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds"]
     value, least, most = (int(rows[name].sum()) for name in names)
-    habits = float(rows["shared_gpu_seconds"].sum()) ** 2 + float(rows["habit_gpu_s2"].sum())
+    habits = float(rows["shared_gpu_seconds"].sum()) ** 2, float(rows["habit_gpu_s2"].sum())
     chance = special.ndtri((1 + conf_level) / 2) * float(rows["variance_gpu_s2"].sum()) ** 0.5
-    below = np.hypot(least - positive_bounds(least, habits, conf_level)[0], chance)
-    above = np.hypot(positive_bounds(most, habits, conf_level)[1] - most, chance)
+    below = np.hypot(least - positive_bounds(least, *habits, conf_level)[0], chance)
+    above = np.hypot(positive_bounds(most, *habits, conf_level)[1] - most, chance)
     lower, upper = max(0.0, float(least - below)), min(float(total), float(most + above))
     n = int(rows["n_attempts"].astype(float).sum())
     level = conf_level if least == most else None

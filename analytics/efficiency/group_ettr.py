@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from analytics.estimate import Estimate
-from analytics.ratio import RatioOfSums, ratio_of_sums, t_quantile
+from analytics.ratio import Moments, RatioOfSums, ratio_of_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analytics.arrays import Bools, Floats, Ints
+
+DAY_S: Final = 86_400.0
+HALF_WAVE_DAYS: Final = 14.0
+"""Half waves at least this long count as slow: congestion of a queue lasts hours to days."""
+LEAST_WAVES, MOST_WAVES = 2, 4
+"""Half waves of a short and of a long period."""
+LEAST_LOOKS: Final = 3
+"""Runs that must have followed one another: those that overlap saw one queue."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class GroupEttr:
     """What runs like these get; n = runs."""
     of_these_runs: Estimate
     """What these very runs got: without the sampling of runs."""
+    overlapping: bool = False
+    """Fewer than three of several runs followed one another: no interval of runs like these."""
 
 
 def ettr_of_groups(
@@ -60,7 +70,8 @@ def ettr_of_groups(
     .. math:: E = \frac{\sum g_i R_i}{\sum g_i A_i}, \quad
         V = V_{runs} + \frac{\sum g_i^2 v_i + (\sum g_i s_i)^2}{(\sum g_i A_i)^2}
 
-    V_runs is the variance of a ratio of sums over runs (`ratio_of_sums`), v_i that of R_i by
+    V_runs is the variance of a ratio of sums over runs that share a queue (`ratio_of_sums`, each
+    run in its middle, by half waves of 14 days and more: 2 to 4 of them), v_i that of R_i by
     chance: when in its interval an interruption struck, and how far the habits of a run lie from
     those of others. s_i is its standard deviation by what is not known of the habits of all runs
     (`habit_model`), wrong in all of them alike. Both bounds are taken on the scale of
@@ -72,6 +83,7 @@ def ettr_of_groups(
     habits: an assumption is wrong in all runs alike. nu is V_runs' by Satterthwaite's rule, as the
     other part is known. One run is no sample: its interval is that of these runs, E_- - z s to
     E_+ + z s with s^2 the second part. Runs that all lost nothing tell of no others: no bounds.
+    Nor do runs of which no three followed one another: they saw the queue once or twice.
 
     Where attempts before a requeue have no record, they waited and ran for up to U_i
     (`unrecorded_s`, 0 where the column is missing): with m = sum g U / sum g A the bounds become
@@ -80,7 +92,7 @@ def ettr_of_groups(
     Parameters
     ----------
     runs : DataFrame
-        Rows of `job_runs` that ran and whose wait is known.
+        Rows of `job_runs` that ran and whose wait is known; `first_start_at` in UTC.
     group : ndarray of int, shape (n,)
         Place in `names` of the group of each run.
     names
@@ -91,15 +103,17 @@ def ettr_of_groups(
     Examples
     --------
     >>> import pandas as pd
-    >>> run = {"n_gpus": 16, "queued_s": 1000, "scheduled_s": 9000, "productive_s": 8000,
-    ...     "lower_productive_s": 8000, "upper_productive_s": 8000, "n_attempts": 1,
+    >>> run = {"n_gpus": 16, "queued_s": 1000, "scheduled_s": 9000, "n_attempts": 1,
     ...     "n_interruptions": 1, "variance_productive_s2": 0.0, "shared_productive_s": 0.0}
-    >>> runs = pd.DataFrame([run, run | {"productive_s": 7000, "lower_productive_s": 7000,
-    ...     "upper_productive_s": 7000}])
-    >>> (both,) = ettr_of_groups(runs, np.array([0, 0]), ["all"], conf_level=0.5)
-    >>> both.ettr.value, round(both.ettr.lower, 2), round(both.ettr.upper, 2), both.ettr.n
-    (0.75, 0.7, 0.8, 2)
-    >>> both.of_these_runs.lower, both.of_these_runs.upper
+    >>> kept = [7000, 8000, 7500]
+    >>> begin = pd.date_range("2026-01-05", periods=3, tz="UTC")
+    >>> runs = pd.DataFrame([run] * 3).assign(first_start_at=begin, productive_s=kept,
+    ...     lower_productive_s=kept, upper_productive_s=kept)
+    >>> (all_three,) = ettr_of_groups(runs, np.zeros(3, dtype=int), ["all"], conf_level=0.5)
+    >>> found = all_three.ettr
+    >>> found.value, round(found.lower, 2), round(found.upper, 2), found.n
+    (0.75, 0.73, 0.77, 3)
+    >>> all_three.of_these_runs.lower, all_three.of_these_runs.upper
     (0.75, 0.75)
     """
     sums = _Sums.of(runs, group, len(names))
@@ -111,6 +125,7 @@ def ettr_of_groups(
             gpu_hours=float(sums.available[place]) / 3600,
             ettr=sums.estimate(place, alike if sums.ratio.n[place] > 1 else own, conf_level),
             of_these_runs=sums.estimate(place, own, conf_level),
+            overlapping=bool(sums.overlapping[place]),
         )
         for place in np.flatnonzero(sums.available > 0).tolist()
     )
@@ -130,6 +145,8 @@ class _Sums:
     """The ETTR if all running time were productive."""
     chance: Floats
     """Variance of the ETTR of these runs."""
+    overlapping: Bools
+    """Fewer than three of several runs followed one another."""
     missing: Floats
     """Time for which attempts without a record may have waited and run, over that of the others."""
     assumed: Bools
@@ -147,7 +164,8 @@ class _Sums:
         gpus = runs["n_gpus"].to_numpy(dtype=float)
         gpu_s = {name: gpus * runs[name].to_numpy(dtype=float) for name in _SECONDS}
         available = gpu_s["queued_s"] + gpu_s["scheduled_s"]
-        ratio = ratio_of_sums(gpu_s["productive_s"], available, group, n_groups)
+        moments = run_moments(runs, group, n_groups)
+        ratio = ratio_of_sums(gpu_s["productive_s"], available, moments, group)
         whole = total(available)
         held = np.where(whole > 0, whole, np.nan)
         missing = total(gpus * unrecorded_s(runs)) / held
@@ -161,6 +179,7 @@ class _Sums:
             most=np.fmax(total(gpu_s["upper_productive_s"]) / held, ratio.value),
             ceiling=total(gpu_s["scheduled_s"]) / held,
             chance=(apart + alike**2) / held**2,
+            overlapping=(moments.waves == 0) & (ratio.n > 1),
             missing=missing,
             assumed=(total(ranged.astype(np.float64)) > 0) | (missing > 0),
             totals=np.array([total(runs[name].to_numpy(dtype=float)) for name in _TOTALS]),
@@ -174,7 +193,7 @@ class _Sums:
 
     def own(self, conf_level: float) -> tuple[Floats, Floats]:
         """Bounds of the ETTR of these very runs."""
-        reach = t_quantile(np.inf, conf_level) * np.sqrt(self.chance)
+        reach = special.ndtri((1 + conf_level) / 2) * np.sqrt(self.chance)
         bounds = _own_bounds(self.least, self.most, self.ceiling, reach)
         return _with_missing(*bounds, self.missing)
 
@@ -185,7 +204,7 @@ class _Sums:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             df = self.ratio.df * (variance / by_runs) ** 2
         df = np.where(by_runs > 0, df, np.inf)
-        reach = t_quantile(df, conf_level) * np.sqrt(variance)
+        reach = special.stdtrit(df, (1 + conf_level) / 2) * np.sqrt(variance)
         bounds = _on_logit(self.least, -reach), _on_logit(self.most, reach)
         return _with_missing(*bounds, self.missing)
 
@@ -201,6 +220,37 @@ _SECONDS = ("queued_s", "scheduled_s", "productive_s", "lower_productive_s", "up
 """Columns that are summed, weighted by GPUs."""
 _TOTALS = ("n_attempts", "n_interruptions", "queued_s", "scheduled_s", "productive_s")
 """Columns that are summed as they are, in the order of `RunTotals`."""
+
+
+def run_moments(runs: pd.DataFrame, group: Ints, n_groups: int) -> Moments:
+    """The middle of each run, in days, and the half waves of each group that count as slow.
+
+    None of a group of which no three runs followed one another: nothing can be judged then.
+    """
+    started = pd.to_datetime(runs["first_start_at"], utc=True, cache=False)
+    begin = started.to_numpy(dtype="datetime64[us]").astype(np.int64) / (1e6 * DAY_S)
+    end = begin + runs["scheduled_s"].to_numpy(dtype=float) / DAY_S
+    middle = (begin + end) / 2
+    first, last = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
+    np.minimum.at(first, group, middle)
+    np.maximum.at(last, group, middle)
+    span = np.where(last > first, last - first, 0.0)
+    waves = np.clip(span // HALF_WAVE_DAYS, LEAST_WAVES, MOST_WAVES)
+    judged = _followed(begin, end, group, n_groups)
+    return Moments(middle, np.where(judged, waves, 0).astype(np.int64))
+
+
+def _followed(begin: Floats, end: Floats, group: Ints, n_groups: int) -> Bools:
+    """Whether three runs of each group followed one another, each begun after the one before.
+
+    The one that ends first comes first, and again of those that begin thereafter: so most do.
+    """
+    until = np.full(n_groups, -np.inf)
+    for _ in range(LEAST_LOOKS):
+        later = begin >= until[group]
+        until = np.full(n_groups, np.inf)
+        np.minimum.at(until, group[later], end[later])
+    return np.asarray(np.isfinite(until))
 
 
 def ettr_of_each(runs: pd.DataFrame, conf_level: float) -> pd.DataFrame:
@@ -224,7 +274,7 @@ def ettr_of_each(runs: pd.DataFrame, conf_level: float) -> pd.DataFrame:
         seconds["lower_productive_s"] / available,
         seconds["upper_productive_s"] / available,
         seconds["scheduled_s"] / available,
-        t_quantile(np.inf, conf_level) * deviation,
+        special.ndtri((1 + conf_level) / 2) * deviation,
     )
     lower, upper = _with_missing(lower, upper, unrecorded_s(runs) / available)
     value = seconds["productive_s"] / available

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics.efficiency.attempt_time import parts_under
-from analytics.efficiency.habit_model import LEAST_S, WEIGHTS
+from analytics.efficiency.habit_model import LEAST_S, N_NODES
 from analytics.efficiency.habits import FIELDS, Times
 from analytics.failures.columns import require
 
@@ -133,7 +133,7 @@ def _times(
     """Times of each attempt, one set for each node of the interval where that is modelled."""
     several = attempts["several"].to_numpy(dtype=bool)
     sizes = attempts["n_gpus"].to_numpy(dtype=float)
-    n = len(WEIGHTS) if any("interval_s" in each.models for each in habits.values()) else 1
+    n = N_NODES if any("interval_s" in each.models for each in habits.values()) else 1
     found = {name: np.zeros((n, len(attempts))) for name in FIELDS}
     for of_class, is_several in CLASSES:
         at = np.flatnonzero(several == is_several)
@@ -165,8 +165,10 @@ def _drawn(
 ) -> Floats:
     """One draw: what runs have in common, and each one's own."""
     shared, own = normals[name]
-    off = shared * np.sqrt(model.shared_var(sizes)) + own[at] * np.sqrt(model.own_var)
-    return np.asarray(np.exp(model.location(sizes) + off))
+    between = np.log1p(model.own_cv2)
+    common = between * model.shared_ratio(sizes)
+    off = shared * np.sqrt(common) + own[at] * np.sqrt(between)
+    return np.asarray(model.mean(sizes) * np.exp(off - (common + between) / 2))
 
 
 def replayed(ran: Ran, times: tuple[Times, ...], interval_min: float | None = None) -> Replayed:
@@ -201,7 +203,5 @@ def replayed(ran: Ran, times: tuple[Times, ...], interval_min: float | None = No
 
 def mean_over(values: list[Floats]) -> Floats:
     """Mean over the nodes of the interval, or the one value."""
-    if len(values) == 1:
-        return values[0]
-    found: Floats = np.einsum("n,ni->i", WEIGHTS, np.asarray(values))
+    found: Floats = np.mean(values, axis=0)
     return found

@@ -1,4 +1,4 @@
-"""The habit of a run that nobody observed: a hierarchical model of those of the runs observed."""
+"""The habit of a run that nobody observed: as one of the runs observed, brought to its size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from analytics.arrays import Floats
 
@@ -31,12 +31,20 @@ LEAST_S: Final = 1.0
 the run for none."""
 
 
+PRIOR_RUNS: Final = 4
+"""As many runs as the posterior of tau counts for, where the spread of a sum is asked."""
+N_NODES: Final = 12
+"""Habits that stand for those of all runs observed: each of a dozen for itself."""
+
+
 @dataclass(frozen=True)
 class HabitModel:
-    """Posterior of one habit (checkpoint interval, write or start-up) over the runs of a class.
+    """What the runs of a class that show a habit (checkpoint interval, write or start-up) tell.
 
-    Of a run on G GPUs, log(mean habit, seconds) is normal around intercept + slope x
-    (log2 G - centre) with standard deviation tau between runs. `habit_model` fits it.
+    A run that nobody observed has the habit of one of them, any of them alike, brought to its size:
+    sums over unobserved runs are then right in the mean, whatever the distribution of habits. How
+    far they may be off is that of a normal model of the logarithm: on G GPUs around intercept +
+    slope x (log2 G - centre), with standard deviation tau between runs. `habit_model` fits it.
 
     Attributes
     ----------
@@ -44,6 +52,8 @@ class HabitModel:
         Runs that show the habit.
     centre
         Mean log2 GPUs of those runs.
+    nodes_s
+        Their habits brought to the centre, seconds, ascending: means over twelfths of the runs.
     intercept, slope
         Posterior means.
     intercept_var, slope_var, covariance
@@ -52,12 +62,17 @@ class HabitModel:
         Posterior mean of tau^2.
     spread_var_sd
         Posterior standard deviation of tau^2.
+    between_cv2
+        Squared standard deviation over mean of the habits brought to the centre, as a sample's; 0
+        of one run.
     within_cv
         Standard deviation over mean of single values within a run; 0 where no run shows two.
     """
 
     n_runs: int
     centre: float
+    nodes_s: Sequence[float]
+    between_cv2: float
     intercept: float
     slope: float
     intercept_var: float
@@ -72,67 +87,68 @@ class HabitModel:
         """As values of JSON; `HabitModel(**record)` is the model again."""
         return asdict(self)
 
-    def location(self, n_gpus: Floats) -> Floats:
-        """Posterior mean of the logarithm of the habit of a run on so many GPUs, shape (n,)."""
-        return np.asarray(self.intercept + self.slope * self._at(n_gpus), dtype=float)
-
-    def shared_var(self, n_gpus: Floats) -> Floats:
-        """Log-variance that all unobserved runs have in common, shape (n,).
-
-        That of the parameters: Var(intercept + slope x) + Var(tau^2) / 4, the last because the
-        mean habit of many runs grows with tau^2 / 2. It does not average out over runs.
-        """
-        at = self._at(n_gpus)
-        of_line = self.intercept_var + 2 * at * self.covariance + at**2 * self.slope_var
-        return np.asarray(of_line + self.spread_var_sd**2 / 4, dtype=float)
-
-    @property
-    def own_var(self) -> float:
-        """Log-variance of each run by itself, tau^2: it averages out over runs."""
-        return self.spread_var
+    def nodes(self, n_gpus: Floats) -> Floats:
+        """Habits of a run on so many GPUs, each as likely as the others; seconds, (nodes, n)."""
+        return np.outer(self.nodes_s, np.exp(self.slope * self._at(n_gpus)))
 
     def mean(self, n_gpus: Floats) -> Floats:
-        """Posterior predictive mean of the habit of a run, seconds, shape (n,).
-
-        exp(location + (shared + own variance) / 2). Totals are sums of means: a median would be
-        too low by half of the variance.
-        """
-        half = (self.shared_var(n_gpus) + self.own_var) / 2
-        return np.exp(self.location(n_gpus) + half)
+        """Mean habit of a run, seconds, shape (n,): totals are sums of means."""
+        return np.asarray(np.mean(self.nodes_s) * np.exp(self.slope * self._at(n_gpus)))
 
     def bounds(self, n_gpus: Floats, conf_level: float = CONF_LEVEL) -> tuple[Floats, Floats]:
         """Posterior predictive interval of the habit of one run, seconds, two arrays of shape (n,).
 
-        exp(location -/+ t x standard deviation), Student's t with as many degrees of freedom as the
+        exp(line -/+ t x standard deviation), Student's t with as many degrees of freedom as the
         posterior of tau^2 has: nu = 4 + 2 (mean / standard deviation)^2.
         """
         validate.conf_level(conf_level)
-        freedom = 4.0 + 2.0 * (self.spread_var / self.spread_var_sd) ** 2
-        width = special.stdtrit(freedom, (1 + conf_level) / 2)
-        off = width * np.sqrt(self.shared_var(n_gpus) + self.own_var)
-        at = self.location(n_gpus)
+        width = special.stdtrit(self._freedom, (1 + conf_level) / 2)
+        off = width * np.sqrt(self.line_var(n_gpus) + self.spread_var)
+        at = self.intercept + self.slope * self._at(n_gpus)
         return np.exp(at - off), np.exp(at + off)
 
-    def nodes(self, n_gpus: Floats) -> Floats:
-        """Values of the habit at the nodes of `WEIGHTS`, seconds, shape (nodes, n).
+    @property
+    def own_cv2(self) -> float:
+        """Squared standard deviation over mean, between runs; it averages out over runs.
 
-        For the mean of what depends on the habit: sum(weight x f(node)), Gauss and Hermite. The
-        nodes keep the posterior predictive mean.
+        (k c_0 + (n - 1) c) / (k + n - 1): c of the n runs, c_0 of a log-normal of tau as if k =
+        `PRIOR_RUNS` more had shown it. Few runs may be alike by chance.
         """
-        spread = np.sqrt(self.shared_var(n_gpus) + self.own_var)
-        values = np.exp(NODES[:, None] * spread + self.location(n_gpus))
-        return np.asarray(values * (self.mean(n_gpus) / (WEIGHTS @ values)), dtype=float)
+        freedom = self.n_runs - 1
+        prior = float(np.expm1(self.spread_var))
+        return (PRIOR_RUNS * prior + freedom * self.between_cv2) / (PRIOR_RUNS + freedom)
 
-    def shared_share(self, n_gpus: Floats) -> Floats:
-        """Share of the predictive variance that unobserved runs have in common, shape (n,)."""
-        shared = self.shared_var(n_gpus)
-        return np.asarray(shared / (shared + self.own_var), dtype=float)
+    @property
+    def of_nodes(self) -> float:
+        """What a variance over the nodes is multiplied by: they are means, and no sample's."""
+        shown = float(np.var(self.nodes_s) / np.mean(self.nodes_s) ** 2)
+        return min(self.between_cv2, self.own_cv2) / shown if shown > 0 else 1.0
+
+    @property
+    def unseen_cv2(self) -> float:
+        """What of the squared standard deviation over mean is added to that of the nodes."""
+        return max(0.0, self.own_cv2 - self.between_cv2)
+
+    def line_var(self, n_gpus: Floats) -> Floats:
+        """Log-variance of intercept + slope x, (n,): all unobserved runs have it in common."""
+        at = self._at(n_gpus)
+        return np.asarray(
+            self.intercept_var + 2 * at * self.covariance + at**2 * self.slope_var, dtype=float
+        )
+
+    def shared_ratio(self, n_gpus: Floats) -> Floats:
+        """Variance that all unobserved runs have in common over that of each by itself, (n,).
+
+        About 1 / n at the centre. It does not average out over runs.
+        """
+        widened = self._freedom / (self._freedom - 2.0)
+        return np.asarray(widened * self.line_var(n_gpus) / self.spread_var, dtype=float)
 
     def total(self, n_gpus: Floats, weights: Floats) -> Estimate:
         """Sum of weight x habit over unobserved runs, with its interval.
 
-        The variance of the runs adds; the standard deviation of the parameters does, too, as all
-        runs are wrong in the same direction.
+        The variance of the runs adds; the standard deviation of what is not known of the mean
+        does, too, as all runs are wrong in the same direction.
 
         Parameters
         ----------
@@ -147,28 +163,27 @@ class HabitModel:
             In units of weight x seconds; n = runs that the model rests on.
         """
         each = weights * self.mean(n_gpus)
-        shared = float((each * np.sqrt(np.expm1(self.shared_var(n_gpus)))).sum())
-        own = float((each**2).sum() * np.expm1(self.own_var))
+        shared = float((each * np.sqrt(self.own_cv2 * self.shared_ratio(n_gpus))).sum())
+        own = float((each**2).sum() * self.own_cv2)
         mean = float(each.sum())
-        bounds = positive_bounds(mean, shared**2 + own)
+        bounds = positive_bounds(mean, shared**2, own)
         return Estimate(mean, *bounds, CONF_LEVEL, self.n_runs)
+
+    @property
+    def _freedom(self) -> float:
+        """Degrees of freedom of the posterior of tau^2."""
+        return 4.0 + 2.0 * (self.spread_var / self.spread_var_sd) ** 2
 
     def _at(self, n_gpus: Floats) -> Floats:
         """Doublings from the centre of the runs observed."""
         return np.log2(np.maximum(n_gpus, 1.0)) - self.centre
 
 
-NODES: Final = np.array([-2.8569700138728056, -1.3556261799742659, 0.0, 1.3556261799742659,
-                         2.8569700138728056])  # fmt: skip
-"""Gauss-Hermite nodes of the standard normal distribution, 5 points: exact to degree 9."""
-WEIGHTS: Final = np.array([0.011257411327720693, 0.22207592200561266, 0.5333333333333333,
-                           0.22207592200561266, 0.011257411327720693])  # fmt: skip
-"""Their weights; they add up to 1."""
-
-
 def habit_model(observed: Mapping[str, Floats], *, assumed_s: float = 3600.0) -> HabitModel | None:
     """Fits the model to the runs that show the habit; None where none does.
 
+    Each habit counts as it is, brought to the mean size by the slope (Duan's smearing): no mean of
+    a log-normal is taken, which few runs put too high.
     Each run's mean m of k values with standard deviation s has the sampling variance
     (s / m)^2 / k of its logarithm; where k < 2 the s / m of the other runs is taken. Given tau
     the posterior of (intercept, slope) is that of weighted least squares with normal priors
@@ -192,7 +207,7 @@ def habit_model(observed: Mapping[str, Floats], *, assumed_s: float = 3600.0) ->
     >>> model = habit_model(runs)
     >>> [round(float(each[0]), -2) for each in (model.mean(np.array([128.0])),
     ...     *model.bounds(np.array([128.0])))]
-    [2300.0, 900.0, 4700.0]
+    [2100.0, 900.0, 4600.0]
     """
     shown = np.isfinite(observed["seconds"]) & np.isfinite(observed["n_gpus"])
     if not shown.any():
@@ -206,8 +221,42 @@ def habit_model(observed: Mapping[str, Floats], *, assumed_s: float = 3600.0) ->
     centre = float(size.mean())
     design = np.column_stack([np.ones(len(size)), size - centre])
     prior = np.array([np.log(max(assumed_s, LEAST_S)), 0.0])
-    return _summed(*_given_spread(np.log(seconds) - design @ prior, design, sampling),
-                   prior, n_runs=len(seconds), centre=centre, within_cv=within)  # fmt: skip
+    posterior = _summed(*_given_spread(np.log(seconds) - design @ prior, design, sampling), prior)
+    brought = _brought(np.log(seconds), size - centre, posterior)
+    n = len(brought)
+    between = float(brought.var(ddof=1) / brought.mean() ** 2) if n > 1 else 0.0
+    return HabitModel(
+        n_runs=n, centre=centre, nodes_s=_twelfths(brought), between_cv2=between,
+        within_cv=within, **posterior,
+    )  # fmt: skip
+
+
+def _brought(log_s: Floats, off: Floats, posterior: Mapping[str, float]) -> Floats:
+    """Habits brought to the mean size along the slope, seconds.
+
+    A slope that is fitted to the runs follows their chance, and leaves less of it than there is:
+    the share h = (1 + Var(slope) / `SLOPE_SD`^2) Var(slope) x^2 / tau^2. What is left is stretched
+    to what there was, by sqrt(m / (m - h)), m = 1 - 1 / n: else the mean of few runs is too low.
+    """
+    level = log_s - posterior["slope"] * off
+    kept = 1.0 - 1.0 / len(level)
+    of_slope = posterior["slope_var"] * (1.0 + posterior["slope_var"] / SLOPE_SD**2)
+    taken = np.minimum(of_slope * off**2 / posterior["spread_var"], kept / 2)
+    stretch = np.sqrt(kept / (kept - taken)) if kept else 1.0
+    return np.asarray(np.exp(level.mean() + stretch * (level - level.mean())))
+
+
+def _twelfths(seconds: Floats) -> list[float]:
+    """Means over twelfths of the values in order; a value lies in several where they are fewer.
+
+    >>> _twelfths(np.array([3.0, 1.0, 2.0]))
+    [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0]
+    """
+    n = len(seconds)
+    below = np.concatenate([[0.0], np.cumsum(np.sort(seconds))])
+    at = np.interp(np.arange(N_NODES + 1) * (n / N_NODES), np.arange(n + 1), below)
+    found: list[float] = (np.diff(at) * (N_NODES / n)).tolist()
+    return found
 
 
 def _pooled(cv: Floats, count: Floats) -> float:
@@ -237,49 +286,47 @@ def _given_spread(off: Floats, design: Floats, sampling: Floats) -> tuple[Floats
     return weight / weight.sum(), line, covariance
 
 
-def _summed(
-    weight: Floats,
-    line: Floats,
-    covariance: Floats,
-    prior: Floats,
-    **known: Any,
-) -> HabitModel:
-    """Moments of the posterior, summed over tau."""
+def _summed(weight: Floats, line: Floats, covariance: Floats, prior: Floats) -> dict[str, float]:
+    """Moments of the posterior, summed over tau, by their names in `HabitModel`."""
     mean = weight @ line
     apart = line - mean
     both = np.einsum("t,tij->ij", weight, covariance + apart[:, :, None] * apart[:, None, :])
     squared = SPREADS**2
     spread_var = float(weight @ squared)
-    return HabitModel(
-        intercept=float(mean[0] + prior[0]),
-        slope=float(mean[1]),
-        intercept_var=float(both[0, 0]),
-        slope_var=float(both[1, 1]),
-        covariance=float(both[0, 1]),
-        spread_var=spread_var,
-        spread_var_sd=float(np.sqrt(weight @ (squared - spread_var) ** 2)),
-        **known,
-    )
+    return {
+        "intercept": float(mean[0] + prior[0]),
+        "slope": float(mean[1]),
+        "intercept_var": float(both[0, 0]),
+        "slope_var": float(both[1, 1]),
+        "covariance": float(both[0, 1]),
+        "spread_var": spread_var,
+        "spread_var_sd": float(np.sqrt(weight @ (squared - spread_var) ** 2)),
+    }
 
 
 def positive_bounds(
-    mean: float, variance: float, conf_level: float = CONF_LEVEL
+    mean: float, of_mean: float, of_each: float, conf_level: float = CONF_LEVEL
 ) -> tuple[float, float]:
-    """Interval of a positive quantity of this mean and variance, log-normal.
+    """Interval of a positive quantity that is estimated by this mean, log-normal.
 
-    m exp(-s^2 / 2 -/+ z s) with s^2 = log(1 + variance / m^2). Where the variance is small beside
-    m^2 it is the normal interval.
+    m exp((a - b) / 2 -/+ z sqrt(a + b)) with a = log(1 + of_mean / m^2), b = log(1 + of_each / m^2)
+    for the variance of the estimated mean and of the quantity around the true one. Both are
+    log-normal: an estimate is too low more often than too high, and so is the quantity. Where the
+    variance is small beside m^2 it is the normal interval.
 
     Examples
     --------
-    >>> [round(bound, 2) for bound in positive_bounds(100.0, 1.0)]
-    [98.36, 101.65]
-    >>> positive_bounds(0.0, 0.0)
+    >>> [round(bound, 2) for bound in positive_bounds(100.0, 0.5, 0.5)]
+    [98.37, 101.66]
+    >>> [[round(bound) for bound in positive_bounds(100.0, *of)] for of in ((900, 0), (0, 900))]
+    [[64, 169], [59, 155]]
+    >>> positive_bounds(0.0, 0.0, 0.0)
     (0.0, 0.0)
     """
     validate.conf_level(conf_level)
     if mean <= 0:
         return 0.0, 0.0
-    s2 = float(np.log1p(variance / mean**2))
-    off = float(special.ndtri((1 + conf_level) / 2)) * s2**0.5
-    return mean * float(np.exp(-s2 / 2 - off)), mean * float(np.exp(-s2 / 2 + off))
+    a, b = float(np.log1p(of_mean / mean**2)), float(np.log1p(of_each / mean**2))
+    off = float(special.ndtri((1 + conf_level) / 2)) * (a + b) ** 0.5
+    lower, upper = float(np.exp((a - b) / 2 - off)), float(np.exp((a - b) / 2 + off))
+    return mean * min(lower, 1.0), mean * max(upper, 1.0)

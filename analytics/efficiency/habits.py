@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.habit_model import WEIGHTS, HabitModel, habit_model
+from analytics.efficiency.habit_model import N_NODES, HabitModel, habit_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,8 +92,9 @@ class Habits:
     n_runs
         Runs whose training metrics show the interval.
     cycle_spread
-        Standard deviation of interval + write over its mean, between those runs; None where
-        fewer than two show it: then nothing is known of when a run saves.
+        Standard deviation of interval + write over its mean, between those runs, and no less than
+        their number lets the model tell; None where fewer than two show it: then nothing is known
+        of when a run saves.
     models
         Quantity -> the model of those that runs show.
     """
@@ -147,8 +148,8 @@ def habits(
 ) -> Habits:
     """Habits of a class of jobs: what other runs show, else what is stated, else assumed.
 
-    A quantity that runs show has the hierarchical model of those runs (`habit_model`), whose prior
-    is centred on what is stated or assumed. Of the others the value is the middle of what is
+    A quantity that runs show has the model of those runs (`habit_model`), whose prior is centred
+    on what is stated or assumed. Of the others the value is the middle of what is
     stated, else what is assumed, and the bounds are an assumption.
 
     Parameters
@@ -186,7 +187,10 @@ def habits(
     )
     saved = shown["interval_s"][["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
     cycle = saved.sum(axis=1).to_numpy(dtype=float)
-    spread = float(cycle.std(ddof=1) / cycle.mean()) if len(cycle) > 1 else None
+    spread = None
+    if len(cycle) > 1 and "interval_s" in models:
+        between = float(cycle.std(ddof=1) / cycle.mean())
+        spread = max(between, models["interval_s"].own_cv2 ** 0.5)  # few may be alike by chance
     n_runs = models["interval_s"].n_runs if "interval_s" in models else 0
     return _habits(times, models, basis=weakest, n_runs=n_runs, cycle_spread=spread)
 
@@ -319,22 +323,24 @@ class Cases:
     mean
         The mean of what is modelled, the central value of what is not.
     nodes
-        Habits over which parts are averaged by `WEIGHTS`: u and D of the models at the same node, w
-        at its mean, because parts are proportional to it. `mean` alone where nothing is modelled.
+        Habits over which parts are averaged, each as likely as the others: u and D of the models at
+        the same node, w at its mean, because parts are proportional to it. `mean` alone where
+        nothing is modelled.
     others
         `mean`, where it is no node, and the corners of what is stated or assumed; nothing where all
         is modelled.
+    models
+        Quantity -> the model of those that runs show.
     shared
-        Quantity -> share of its variance that unobserved runs have in common; 0 without a model.
-    write_cv2
-        Squared coefficient of variation of the write; 0 without a model.
+        Quantity -> variance that unobserved runs have in common over that of each by itself; 0
+        without a model.
     """
 
     mean: Times
     nodes: tuple[Times, ...]
     others: tuple[Times, ...]
+    models: Mapping[str, HabitModel]
     shared: Mapping[str, Floats | float]
-    write_cv2: Floats | float
 
     @property
     def modelled(self) -> bool:
@@ -343,13 +349,25 @@ class Cases:
 
     def average(self, values: Sequence[Floats]) -> Floats:
         """Mean over the nodes, which come first."""
-        return _average(values[: len(self.nodes)]) if self.modelled else values[0]
+        return _average(values[: len(self.nodes)])
 
-    def variance(self, values: Sequence[Floats]) -> Floats:
-        """Variance over the nodes, which come first."""
-        nodes = values[: len(self.nodes)]
-        mean = _average(nodes)
-        return _average([(each - mean) ** 2 for each in nodes])
+    def variance(self, name: str, values: Sequence[Floats], moves: Floats) -> Floats:
+        """Variance by the habit of a run: that over the nodes, and what these do not show.
+
+        Parameters
+        ----------
+        name
+            The quantity.
+        values
+            At the nodes, which come first.
+        moves
+            By how much the value changes as the habit does: its derivative by the logarithm.
+        """
+        if name not in self.models:
+            return np.zeros(len(moves))
+        model, mean = self.models[name], self.average(values)
+        shown = _average([(each - mean) ** 2 for each in values[: len(self.nodes)]])
+        return np.asarray(model.of_nodes * shown + model.unseen_cv2 * moves**2)
 
 
 def cases(habits: Habits, n_gpus: Ints | None) -> Cases:
@@ -369,7 +387,7 @@ def cases(habits: Habits, n_gpus: Ints | None) -> Cases:
     corners = [Times.of(each) for each in habits.corners]
     shared: dict[str, Floats | float] = dict.fromkeys(FIELDS, 0.0)
     if not habits.models:
-        return Cases(mean, (mean,), tuple(corners), shared, 0.0)
+        return Cases(mean, (mean,), tuple(corners), {}, shared)
     if n_gpus is None:
         msg = "n_gpus: habits that have models need the size of each attempt"
         raise ValueError(msg)
@@ -377,26 +395,23 @@ def cases(habits: Habits, n_gpus: Ints | None) -> Cases:
     sizes = np.asarray(distinct, dtype=float)
     means: dict[str, Floats] = {}
     points: dict[str, Floats] = {}
-    write_cv2: Floats | float = 0.0
     for name, model in habits.models.items():
         means[name] = model.mean(sizes)[place]
-        shared[name] = model.shared_share(sizes)[place]
-        if name == "write_s":
-            write_cv2 = np.expm1(model.shared_var(sizes) + model.own_var)[place]
-        else:
+        shared[name] = model.shared_ratio(sizes)[place]
+        if name != "write_s":
             points[name] = model.nodes(sizes)[:, place]
     mean = replace(mean, **means)
     nodes = tuple(
         replace(mean, **{name: values[at] for name, values in points.items()})
-        for at in range(len(WEIGHTS))
+        for at in range(N_NODES)
     )
     others = (mean, *(replace(each, **means) for each in corners)) if habits.assumes else ()
-    return Cases(mean, nodes, others, shared, write_cv2)
+    return Cases(mean, nodes, others, habits.models, shared)
 
 
 def _average(values: Sequence[Floats]) -> Floats:
     """Mean of the values at the nodes."""
     total = np.zeros(len(values[0]))
-    for weight, each in zip(WEIGHTS, values, strict=True):
-        total += weight * each
-    return total
+    for each in values:
+        total += each
+    return total / len(values)

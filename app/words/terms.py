@@ -321,7 +321,7 @@ EXPECTED_ETTR = Term(
 ETTR_MEDIAN = Term(
     "ETTR, median run",
     "Half of the runs got more out of their time. Each run counts once, whatever its size; the "
-    "interval is distribution-free, from the order of the runs.",
+    "interval lies between two of the runs, whatever their distribution.",
     unit="ratio",
     pages=("ettr",),
 )
@@ -341,7 +341,7 @@ FAILURES_PER_RUN = Term(
 RUN_WAIT = Term(
     "Mean wait to start",
     "Time eligible and queued before a start, mean over all attempts of the runs; what a start "
-    "costs in the long run. The interval is by the sampling of runs.",
+    "costs in the long run. The interval is by the sampling of runs, which share a queue.",
     unit="h",
     pages=("ettr",),
 )

@@ -54,7 +54,7 @@ def _traced(
 
     Worker dp 1, stage 1 computes `slow` times as long.
     """
-    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2), tp=4)
+    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 41), tp=4)
     forward = np.full((2, 2, 2, 1, 4), 0.1)
     forward[:, 1, 1] *= slow
     columns = trace_columns(shape, TraceCosts(forward=forward, backward=2 * forward))

@@ -1,8 +1,8 @@
 """How often intervals hold the truth where runs differ in their habits.
 
-A small generator of its own: clusters of runs on several nodes whose habits are log-normal between
-runs, change with size, and equal no default. Centre, spread and slope differ from cluster to
-cluster. What a run did is played by its clock; some runs have training metrics, the others only
+A small generator of its own: clusters of runs on several nodes whose habits are log-normal, gamma or
+Weibull between runs, or those of two camps; they change with size, and equal no default. Centre,
+spread and slope differ from cluster to cluster. What a run did is played by its clock; some runs have training metrics, the others only
 their attempts' start and end. Two hundred clusters go through the analysis as arrays, a few through
 a store.
 """
@@ -50,19 +50,33 @@ NOTES = {
 }  # fmt: skip
 
 
+SHAPES = ("lognormal", "gamma", "weibull", "mixed")
+
+
 @dataclass(frozen=True)
 class Law:
-    """How the habit of runs is distributed: log-normal, its centre a line in log2 GPUs."""
+    """How the habit of runs is distributed around a line in log2 GPUs.
+
+    `mixed`: most save often, a fifth eight times as seldom, each within a fifth of the usual.
+    """
 
     centre_s: float
     slope: float
     spread: float
+    shape: str
 
     def draw(self, rng: np.random.Generator, n_gpus: Floats, n_draws: int) -> Floats:
         """Habits of runs of these sizes, shape (n_draws, n)."""
-        chance = rng.normal(size=(n_draws, len(n_gpus)))
-        line = np.log(self.centre_s) + self.slope * (np.log2(n_gpus) - 7.0)
-        return np.asarray(np.exp(line + self.spread * chance))
+        size = (n_draws, len(n_gpus))
+        line = self.centre_s * 2 ** (self.slope * (np.log2(n_gpus) - 7.0) / np.log(2))
+        if self.shape == "gamma":
+            return np.asarray(line * rng.gamma(self.spread**-2, self.spread**2, size))
+        if self.shape == "weibull":
+            return np.asarray(line * rng.weibull(1.2 / self.spread, size))
+        if self.shape == "mixed":
+            seldom = rng.random(size) < 0.2
+            return np.asarray(line * np.where(seldom, 4.0, 0.5) * rng.uniform(0.8, 1.2, size))
+        return np.asarray(line * np.exp(self.spread * rng.normal(size=size)))
 
 
 @dataclass(frozen=True)
@@ -91,10 +105,15 @@ class Cluster:
         return {"startup": startup, "checkpoint": saving, "lost": lost}
 
 
-def cluster(rng: np.random.Generator, n_runs: int = N_RUNS) -> Cluster:
+def cluster(rng: np.random.Generator, n_runs: int = N_RUNS, shape: str = "lognormal") -> Cluster:
     """A cluster of runs on 2 to 64 nodes, their attempts ended by failures and preemption."""
     laws = tuple(
-        Law(centre * np.exp(0.4 * rng.normal()), rng.uniform(-0.2, 0.2), rng.uniform(0.3, 0.7))
+        Law(
+            centre * np.exp(0.4 * rng.normal()),
+            rng.uniform(-0.2, 0.2),
+            rng.uniform(0.3, 0.7),
+            shape,
+        )
         for centre in (2_300.0, 45.0, 400.0)
     )
     sizes = 8 * 2 ** rng.integers(1, 7, n_runs)
@@ -192,13 +211,15 @@ OTHERS = {"rate": rate}
 are observed and whose attempts truly spent these seconds."""
 
 
-def coverage(n_observed: int, n_clusters: int, *, seed: int = 0) -> pd.DataFrame:
+def coverage(
+    n_observed: int, n_clusters: int, shape: str = "lognormal", *, seed: int = 0
+) -> pd.DataFrame:
     """Of each quantity: how often the interval held the truth, width over the oracle's and over the
-    value, and the value over the truth."""
+    value, the sum of values over that of truths and its standard error."""
     rows = []
     for number in range(n_clusters):
         rng = np.random.default_rng([seed, n_observed, number])
-        of = cluster(rng)
+        of = cluster(rng, shape=shape)
         truth = of.played(of.habit[:2][:, of.run], of.restart_s)
         ledger, sums = ledger_of(of, n_observed, truth), gpu_hours(of, truth)
         widths = oracle_widths(of, n_observed, truth, rng)
@@ -210,22 +231,35 @@ def coverage(n_observed: int, n_clusters: int, *, seed: int = 0) -> pd.DataFrame
             assert low is not None and value is not None and high is not None  # noqa: PT018
             width = high - low
             rows.append((name, low <= true <= high, width / widths.get(name, width), width / value,
-                         value / true, estimate.assumed))  # fmt: skip
-    columns = ["quantity", "held", "oracle_widths", "width", "value_over_truth", "assumed"]
-    return pd.DataFrame(rows, columns=columns).groupby("quantity").mean()
+                         value, true, estimate.assumed))  # fmt: skip
+    columns = ["quantity", "held", "oracle_widths", "width", "value", "truth", "assumed"]
+    every = pd.DataFrame(rows, columns=columns)
+    found = every.groupby("quantity").mean()
+    ratio = found["value"] / found["truth"]
+    off = every["value"] - every["quantity"].map(ratio) * every["truth"]
+    error = off.groupby(every["quantity"]).std() / n_clusters**0.5 / found["truth"]
+    return found.assign(value_over_truth=ratio, error=error).drop(columns=["value", "truth"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_observed", [0, 5, 20, 100])
-def test_nine_in_ten_intervals_hold_the_truth_whatever_the_habits(n_observed: int) -> None:
-    found = coverage(n_observed, N_CLUSTERS)
-    print(f"\n{n_observed} runs observed, coverage +- {MONTE_CARLO:.3f}\n{found.round(3)}")
+@pytest.mark.parametrize(
+    ("n_observed", "shape"),
+    [(0, "lognormal"), (3, "lognormal"), *((12, shape) for shape in SHAPES), (100, "lognormal"),
+     (100, "mixed")],
+)  # fmt: skip
+def test_nine_in_ten_intervals_hold_the_truth_whatever_the_habits(
+    n_observed: int, shape: str
+) -> None:
+    found = coverage(n_observed, N_CLUSTERS, shape)
+    print(f"\n{n_observed} runs observed, {shape}, +- {MONTE_CARLO:.3f}\n{found.round(3)}")
     estimated = found[found["assumed"].eq(0)]
     assert len(estimated) == (1 if n_observed == 0 else len(found))
-    assert estimated["held"].between(0.85, 0.95 + MONTE_CARLO).all()
-    if n_observed >= 20:
-        assert estimated["oracle_widths"].le(3).all()
-        assert estimated["value_over_truth"].between(0.95, 1.12).all()
+    assert estimated["held"].between(0.85 - MONTE_CARLO, 0.95 + MONTE_CARLO).all()
+    if n_observed >= 12:
+        lost = estimated.loc["lost_work"]
+        assert abs(lost["value_over_truth"] - 1) < 0.03 + 2 * lost["error"]
+    if n_observed == 100:
+        assert estimated["oracle_widths"].le(2).all()
 
 
 BEGIN_S = int(datetime(2024, 3, 1, tzinfo=UTC).timestamp())
@@ -330,7 +364,10 @@ def test_a_few_stores_hold_the_truth_as_the_arrays_do(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_ettr_by_size_of_a_few_stores_is_the_one_played(tmp_path: Path) -> None:
-    """Nobody waited; 20 of 60 runs have training metrics. Of 12 classes 90 % hold 10 to 12."""
+    """20 of 60 runs have training metrics. Of 12 classes 90 % hold 10 to 12.
+
+    Nobody waited, and all began at once: that says nothing of runs at other times.
+    """
     held = {0.5: 0, 0.9: 0, 0.99: 0}
     for number in range(2):
         of = cluster(np.random.default_rng([8, number]), n_runs=60)
@@ -345,7 +382,8 @@ def test_the_ettr_by_size_of_a_few_stores_is_the_one_played(tmp_path: Path) -> N
                 for group, true in zip(found.by_size, truth, strict=True):
                     these, alike = group.of_these_runs, group.ettr
                     assert (alike.conf_level, these.conf_level) == (level, level)
-                    assert alike.upper - alike.lower > these.upper - these.lower  # type: ignore[operator]
+                    assert group.overlapping
+                    assert alike.lower is None
                     held[level] += these.lower <= true <= these.upper  # type: ignore[operator]
     print(f"\nof 12 classes {held}")
     assert held[0.9] >= 10

@@ -96,7 +96,7 @@ def analysis_record(analysis: StragglerAnalysis) -> dict[str, Any]:
     cause, `gain_estimate`.
     """
     slow = analysis.slowdowns
-    estimate = slowdown_estimate(slow.original_seconds, slow.ideal_seconds)
+    estimate = slowdown_estimate(slow.original_seconds, slow.ideal_seconds, slow.steps)
     last_stage, slowest = slow.stages[-1], slow.slowest
     record = {
         "S": slow.slowdown,

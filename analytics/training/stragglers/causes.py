@@ -172,7 +172,7 @@ def _weighed(
             gain,
             cost,
             one.evidence,
-            saved_estimate(slow.original_seconds, after),
+            saved_estimate(slow.original_seconds, after, slow.steps),
         )
         for one, gain, cost, after in zip(
             candidates, gains.tolist(), costs, by_step[: len(changes)], strict=True
@@ -208,7 +208,7 @@ def _data_loading(model: StepModel, slow: Slowdowns) -> list[StragglerCause]:
         "slowest_dp_rank": int(by_rank.argmax()),
         "slowest_over_median_rank_ratio": _ratio(by_rank.max(), float(median(by_rank))),
     }
-    saved = saved_estimate(seconds, slow.original_seconds)
+    saved = saved_estimate(seconds, slow.original_seconds, slow.steps)
     return [StragglerCause("data_loading", None, gain, None, evidence, saved)]
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from analytics import validate
 from analytics.errors import AnalysisError
 from analytics.estimate import Estimate
-from analytics.training.stragglers.operations import quantiles
+from analytics.ratio import Moments, positive_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +21,13 @@ if TYPE_CHECKING:
     from analytics.training.stragglers.operations import Times
     from analytics.training.stragglers.step_model import StepModel
 
-RESAMPLES: Final = 1000
-"""Draws of the bootstrap over steps."""
+    Steps: TypeAlias = NDArray[np.int64]
+    """Numbers of the traced steps."""
+
+HALF_WAVE_STEPS: Final = 30
+"""Half waves at least this long count as slow: slow steps come in runs of several."""
+MOST_WAVES: Final = 4
+"""Half waves of a long trace."""
 _WORKER = re.compile(r"worker:(\d{1,9}),(\d{1,9})")
 _STAGE = re.compile(r"stage:(\d{1,9})")
 _TYPE = re.compile(r"type:([a-z-]+)")
@@ -132,8 +136,8 @@ def fixed(
     .. math:: g = (T - T_{fix}) / T = 1 - 1 / \\mathrm{speedup}
 
     with T and T_fix the mean step times of the simulated original and of the same with the
-    operations of the part at the ideal cost of their type. The interval resamples the traced steps
-    (percentiles, seeded). Negative where the ideal cost, a mean over the whole job, is more than
+    operations of the part at the ideal cost of their type. The interval is that of `step_ratio`.
+    Negative where the ideal cost, a mean over the whole job, is more than
     what the part costs. Gains of several parts do not add up.
 
     Raises
@@ -152,45 +156,75 @@ def fixed(
                       + [part.operations(model) for part in parts])  # fmt: skip
     original, *seconds = model.fix(chosen)
     return tuple(
-        Fixed(part, original, after, saved_estimate(original, after, conf_level=conf_level))
+        Fixed(
+            part,
+            original,
+            after,
+            saved_estimate(original, after, model.trace.steps, conf_level=conf_level),
+        )
         for part, after in zip(parts, seconds, strict=True)
     )
 
 
 def slowdown_estimate(
-    original_seconds: Sequence[float] | Times, ideal_seconds: float, *, conf_level: float = 0.90
+    original_seconds: Times, ideal_seconds: float, steps: Steps, *, conf_level: float = 0.90
 ) -> Estimate:
     """S = T / T_ideal with an interval over the traced steps; n = steps.
 
-    Steps are resampled (percentiles, seeded), as if each were drawn by itself; the ideal time is
-    taken as known. One step has no interval.
+    The interval is that of `step_ratio`, the ideal time taken as known. It does not go below 1, a
+    job without stragglers, unless S does.
 
     Examples
     --------
-    >>> slowdown_estimate([1.5, 1.5, 1.5], 1.0)
+    >>> slowdown_estimate(np.full(3, 1.5), 1.0, np.array([0, 20, 40]))
     Estimate(value=1.5, lower=1.5, upper=1.5, conf_level=0.9, n=3)
     """
-    validate.conf_level(conf_level)
     seconds = np.asarray(original_seconds, dtype=np.float64)
-    value = float(seconds.mean() / ideal_seconds)
-    drawn = _resampled(seconds) / ideal_seconds
-    return resampled_estimate(value, drawn, len(seconds), conf_level=conf_level)
+    found = step_ratio(seconds, np.full(len(seconds), ideal_seconds), steps, conf_level=conf_level)
+    if found.value is None or found.lower is None:
+        return found
+    return replace(found, lower=max(found.lower, min(1.0, found.value)))
 
 
-def saved_estimate(original: Times, after: Times, *, conf_level: float = 0.90) -> Estimate:
-    """Share of the step time that a fix gives back, 1 - T_fix / T; n = steps.
-
-    The traced steps are resampled as in `slowdown_estimate`, the same ones before and after.
+def saved_estimate(
+    original: Times, after: Times, steps: Steps, *, conf_level: float = 0.90
+) -> Estimate:
+    """Share of the step time that a fix gives back, 1 - T_fix / T, by `step_ratio`; n = steps.
 
     Examples
     --------
-    >>> saved_estimate(np.array([2.0, 2.0]), np.array([1.5, 1.5])).value
+    >>> saved_estimate(np.array([2.0, 2.0]), np.array([1.5, 1.5]), np.array([1, 2])).value
     0.25
     """
-    validate.conf_level(conf_level)
-    ratios = 1.0 - _resampled(after) / _resampled(original)
+    left = step_ratio(after, original, steps, conf_level=conf_level)
+    lower, upper = (None if b is None else 1.0 - b for b in (left.upper, left.lower))
     value = 1.0 - float(after.mean() / original.mean())
-    return resampled_estimate(value, ratios, len(original), conf_level=conf_level)
+    return Estimate(value, lower, upper, conf_level, left.n)
+
+
+def step_ratio(
+    numerator: Times, denominator: Times, steps: Steps, *, conf_level: float
+) -> Estimate:
+    """Ratio of mean step times, with its interval over steps that depend on those near them.
+
+    A slow host stays slow for a while: the variance is that of `ratio_of_sums`, by 1 to 4 half
+    waves of at least 30 steps each, on the scale of the logarithm. Steps whose numbers span fewer
+    than 30 saw the job at one moment: no bounds.
+
+    Examples
+    --------
+    >>> seconds = np.array([1.0, 2.0, 3.0])
+    >>> found = step_ratio(seconds, np.ones(3), np.array([0, 30, 60]), conf_level=0.9)
+    >>> found.value, round(found.lower, 2), round(found.upper, 2)
+    (2.0, 0.86, 4.65)
+    >>> step_ratio(seconds, np.ones(3), np.arange(3), conf_level=0.9).lower is None
+    True
+    """
+    validate.conf_level(conf_level)
+    at = np.asarray(steps, dtype=np.float64)
+    waves = min(int(np.ptp(at)) // HALF_WAVE_STEPS, MOST_WAVES)
+    moments = Moments(at, np.array([waves], dtype=np.int64))
+    return positive_ratio(numerator, denominator, moments, conf_level=conf_level)
 
 
 def wasted_estimate(slowdown: Estimate) -> Estimate:
@@ -211,30 +245,3 @@ def wasted_estimate(slowdown: Estimate) -> Estimate:
 def daily_gpu_hours(ratio: Estimate, n_gpus: int) -> Estimate:
     """GPU-hours a day of training that a share of the step time is to a job of so many GPUs."""
     return ratio.scaled(24.0 * n_gpus)
-
-
-def resampled_estimate(value: float, drawn: Times, n: int, *, conf_level: float) -> Estimate:
-    """A value with percentiles of what resampling n things gave; one thing has no interval."""
-    if n < 2:
-        return Estimate(value, None, None, conf_level, n)
-    tail = (1.0 - conf_level) / 2.0
-    lower, upper = quantiles(drawn, [tail, 1.0 - tail])
-    return Estimate(value, min(lower, value), max(upper, value), conf_level, n)
-
-
-def _resampled(seconds: Times) -> Times:
-    """Means of steps drawn with replacement; the same draws for every series of one length."""
-    return np.asarray(seconds[_drawn(len(seconds))].mean(axis=1))
-
-
-@cache
-def _drawn(n: int) -> NDArray[np.intp]:
-    """Places of n steps, drawn by splitmix64: importing numpy.random takes a tenth of a what-if.
-
-    Steele, Lea and Flood (2014), Fast Splittable Pseudorandom Number Generators, figure 17.
-    """
-    state = np.arange(1, RESAMPLES * n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
-    state ^= state >> np.uint64(31)
-    return (state % np.uint64(n)).astype(np.intp).reshape(RESAMPLES, n)

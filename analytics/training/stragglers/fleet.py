@@ -11,7 +11,7 @@ from scipy import special
 from analytics import validate
 from analytics.estimate import Estimate, unknown
 from analytics.proportion import proportion
-from analytics.training.stragglers.fixes import resampled_estimate
+from analytics.training.stragglers.operations import quantiles
 from analytics.training.stragglers.slowdown import LARGEST_ERROR, STRAGGLING
 
 if TYPE_CHECKING:
@@ -128,14 +128,17 @@ def straggler_fleet(traces: pd.DataFrame, *, conf_level: float = 0.90) -> Stragg
 
 
 def _weighted(wasted: NDArray[np.float64], hours: NDArray[np.float64], level: float) -> Estimate:
-    """A mean weighted by GPU-hours."""
+    """A mean weighted by GPU-hours; one trace has no interval."""
     n = len(wasted)
     if n == 0:
         return unknown(level, 0)
     value = float((hours * wasted).sum() / hours.sum())
+    if n == 1:
+        return Estimate(value, None, None, level, n)
     drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
     means = (hours * wasted)[drawn].sum(axis=1) / hours[drawn].sum(axis=1)
-    return resampled_estimate(value, means, n, conf_level=level)
+    lower, upper = quantiles(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Estimate(value, min(lower, value), max(upper, value), level, n)
 
 
 def _quantile(values: NDArray[np.float64], q: float, level: float) -> Estimate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from analytics.training.stragglers.fixes import HALF_WAVE_STEPS
 from app.answers.columns import KNOWN, columns
 from app.answers.content import Table
 from app.words import numbers
@@ -269,7 +270,7 @@ LONGEST_STEP_S: Final = 120.0
 
 
 def doubts(analysis: StragglerAnalysis) -> Iterator[str]:
-    """Clocks that were set right, steps shorter than their operations, times in another unit."""
+    """Clocks set right, steps shorter than their operations, other units, steps of one moment."""
     offsets = analysis.clock_offsets
     for one in offsets[:MOST_NAMED]:
         label = "" if one.rank is None else f" (rank {one.rank})"
@@ -295,4 +296,9 @@ def doubts(analysis: StragglerAnalysis) -> Iterator[str]:
         yield (
             f"A traced step takes {numbers.number(step)} s on average. Times must be seconds: "
             "where the trace has milli- or microseconds, divide them, and analyse it again."
+        )
+    if slow.steps[-1] - slow.steps[0] < HALF_WAVE_STEPS:
+        yield (
+            f"The traced steps lie within {HALF_WAVE_STEPS} of each other: they saw the run at one "
+            "moment. How far S is from that of other steps cannot be judged."
         )

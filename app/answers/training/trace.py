@@ -116,7 +116,9 @@ def measured(store: Store, trace_id: str, *, conf_level: float = 0.90) -> Stragg
     facts = stragglers.trace(store, trace_id)
     analysis = analysis_of_record(facts.pop("results"))
     slow = analysis.slowdowns
-    slowdown = slowdown_estimate(slow.original_seconds, slow.ideal_seconds, conf_level=conf_level)
+    slowdown = slowdown_estimate(
+        slow.original_seconds, slow.ideal_seconds, slow.steps, conf_level=conf_level
+    )
     return StragglerTrace(
         facts, analysis, slowdown, wasted_estimate(slowdown), worker_nodes(store, facts)
     )

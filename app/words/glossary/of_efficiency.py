@@ -49,7 +49,8 @@ JOINED_BY = Term(
 )
 GROUP_ETTR = Term(
     "ETTR of a group",
-    "ETTR of the runs of one group, weighted by GPU-time; the interval is that of runs like these.",
+    "ETTR of the runs of one group, weighted by GPU-time; the interval is that of runs like these. "
+    "None where fewer than three runs followed one another: runs that overlap saw one queue.",
     unit="ratio",
     pages=_ETTR,
 )

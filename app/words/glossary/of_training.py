@@ -9,7 +9,8 @@ SLOWDOWN = Term(
     "Slowdown",
     "S of the paper: mean time of a step as it ran, without launch delays, over that of the same "
     "step with every operation at its ideal cost: the mean of its type for computes, the median "
-    "for transfers. Above 1.1 the run straggles. The interval resamples the traced steps.",
+    "for transfers. Above 1.1 the run straggles. The interval lets steps depend on those near "
+    "them; none where they span fewer than 30.",
     unit="ratio",
     source=LIN,
     pages=_STRAGGLERS,
@@ -70,7 +71,7 @@ WORKER_SLOWDOWN = Term(
 GIVEN_BACK = Term(
     "Given back",
     "(T - T_fix) / T: share of the mean step time that the fix gives back. Gains of several parts "
-    "do not add up. The interval resamples the traced steps.",
+    "do not add up. The interval is over the traced steps, as that of S.",
     unit="ratio",
     pages=_STRAGGLERS,
 )

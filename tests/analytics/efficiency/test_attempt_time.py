@@ -146,28 +146,36 @@ def observed_habits(n: int, *, seed: int = 0) -> Habits:
 
 
 def test_parts_are_means_over_the_habits_of_a_further_run() -> None:
+    """A further run has the habit of one of the runs observed, any of them alike."""
     known = observed_habits(200)
     size = np.array([64])
     found = attempt_time(np.array([2_000_000]), np.array([True]), known, n_gpus=size)
-    rng = np.random.default_rng(1)
-    drawn = [
-        np.exp(
-            model.location(size)[0]
-            + rng.normal(size=4000) * (model.shared_var(size)[0] + model.own_var) ** 0.5
-        )
-        for model in (known.models[name] for name in ("interval_s", "write_s", "restart_s"))
-    ]
-    interval, write, restart = drawn
+    interval, write, restart = (
+        known.models[name].nodes(size)[:, 0] for name in ("interval_s", "write_s", "restart_s")
+    )
+    by_interval = 2_000_000 / (interval + write.mean())
     wanted = {
-        "startup": restart,
-        "checkpoint": 2_000_000 * write / (interval + write),
-        "lost": (interval**2 / 2 + interval * write) / (interval + write),
+        "startup": (restart, 1.0),
+        "checkpoint": (by_interval * write.mean(), write.std() / write.mean()),
+        "lost": ((interval**2 / 2 + interval * write.mean()) / (interval + write.mean()), 1.0),
     }
-    for part, seconds in wanted.items():
-        assert found.value[part][0] == pytest.approx(seconds.mean(), rel=0.05), part
-        spread = np.hypot(found.shared[part][0], found.own[part][0])
-        assert spread == pytest.approx(seconds.std(), rel=0.15), part
+    for part, (seconds, of_write) in wanted.items():
+        assert found.value[part][0] == pytest.approx(seconds.mean(), rel=0.02), part
+        variance = seconds.var() + (seconds.mean() * of_write) ** 2 * (part == "checkpoint")
+        assert found.own[part][0] == pytest.approx(variance**0.5, rel=0.1), part
+        assert found.shared[part][0] == pytest.approx(variance**0.5 / 200**0.5, rel=0.15), part
         assert found.lower[part][0] == found.value[part][0] == found.upper[part][0]
+
+
+def test_what_an_attempts_own_metrics_show_has_no_spread_of_a_habit() -> None:
+    known, size = observed_habits(3), np.array([64, 64])
+    shown = {name: np.array([seconds, np.nan]) for name, seconds in
+             (("startup_s", 100.0), ("checkpoint_s", 50.0), ("unsaved_s", 900.0))}  # fmt: skip
+    found = attempt_time(np.full(2, 50_000), np.full(2, True), known, shown, n_gpus=size)
+    for part in PARTS:
+        if part != "straggler":
+            assert found.own[part][0] == found.shared[part][0] == 0, part
+            assert found.own[part][1] > 0, part
 
 
 def test_what_no_run_shows_stays_an_assumption_beside_what_runs_show() -> None:

@@ -95,7 +95,7 @@ def test_what_runs_have_in_common_does_not_average_out() -> None:
 
     own, shared = relative_width(habit_gpu_s2=720.0**2), relative_width(shared_gpu_seconds=720.0)
     assert own == pytest.approx(2 * 1.645 * 0.2 / 10, rel=0.02)
-    assert shared == pytest.approx(2 * 1.645 * 0.2, rel=0.02)
+    assert shared == pytest.approx(2 * 1.645 * 0.2, rel=0.05)
 
 
 def test_what_records_fix_has_no_spread() -> None:

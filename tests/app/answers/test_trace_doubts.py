@@ -19,7 +19,7 @@ from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 @pytest.fixture(scope="module")
 def rows() -> TraceRows:
     """Rows of a healthy job."""
-    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2, 3))
+    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(10, 30, 50))
     columns = trace_columns(shape, TraceCosts(forward=0.1, backward=0.2))
     codes = optype_codes([str(name) for name in columns.pop("optype")])
     return TraceRows(**columns, optype=codes)
@@ -51,6 +51,12 @@ def test_milliseconds_in_place_of_seconds_are_told(rows: TraceRows) -> None:
     assert "Times must be seconds" in note
 
 
+def test_steps_of_one_moment_are_told(healthy: StragglerAnalysis) -> None:
+    slow = replace(healthy.slowdowns, steps=np.array([1, 2, 3]))
+    (note,) = doubts(replace(healthy, slowdowns=slow))
+    assert note.endswith("How far S is from that of other steps cannot be judged.")
+
+
 def test_a_step_shorter_than_its_operations_is_told(healthy: StragglerAnalysis) -> None:
     slow = replace(healthy.slowdowns, launch_slowdown=0.981)
     (note,) = doubts(replace(healthy, slowdowns=slow))
@@ -61,7 +67,7 @@ def test_a_step_shorter_than_its_operations_is_told(healthy: StragglerAnalysis) 
 def test_slowdown_waste_and_gains_have_intervals_between_steps() -> None:
     from analytics.training.stragglers.analysis import analysis_of_record, analysis_record
 
-    shape = TraceShape(dp=3, pp=2, micro_batches=4, steps=(1, 2, 3, 5, 8, 9))
+    shape = TraceShape(dp=3, pp=2, micro_batches=4, steps=(10, 20, 30, 50, 80, 90))
     forward = np.random.default_rng(0).normal(0.1, 0.005, (6, 3, 2, 1, 4))
     forward[:, 1, 1] *= np.linspace(1.5, 2.0, 6)[:, None, None]
     columns = trace_columns(shape, TraceCosts(forward, np.full_like(forward, 0.2)))

@@ -32,7 +32,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """4 x 2 workers in three steps; worker dp 1, stage 0 computes at half speed."""
     forward = np.full((3, 4, 2, 1, 4), 0.1)
     forward[:, 1, 0] = 0.2
-    shape = TraceShape(dp=4, pp=2, micro_batches=4, steps=(1, 2, 5), tp=4)
+    shape = TraceShape(dp=4, pp=2, micro_batches=4, steps=(1, 2, 51), tp=4)
     folder = tmp_path_factory.mktemp("trace")
     columns = trace_columns(shape, TraceCosts(forward=forward, backward=2 * forward))
     columns["optype"] = columns["optype"].astype(str).tolist()
@@ -90,7 +90,7 @@ def test_a_timeline_is_written_of_each_kind(
         fix = ("--fix", "worker:1,0") if of == "fixed" else ()
         said = faultline("stragglers", trace, "--timeline", file, "--of", of, *fix)
         assert (said.code, said.json["timeline"]) == (0, str(file))
-        assert _steps(file) == {1, 2, 5}
+        assert _steps(file) == {1, 2, 51}
         lengths[of] = _length_us(file)
     assert max(lengths["ideal"], lengths["fixed"]) < lengths["original"]
     assert lengths["traced"] >= lengths["original"] - 1.0  # microseconds, rounded

@@ -137,7 +137,7 @@ def test_csv_gives_the_same_numbers(faultline: Callable[..., Any], tmp_path: Pat
 
 def write(path: Path, *, without: Callable[[dict[str, Any]], Any] | None = None) -> Path:
     """A small trace with a slow worker; `without` says which rows are left out."""
-    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2, 5), tp=4)
+    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2, 51), tp=4)
     forward = np.full((3, 2, 2, 1, 4), 0.1)
     forward[:, 1, 0] = 0.2
     columns = trace_columns(shape, TraceCosts(forward=forward, backward=2 * forward))
@@ -223,7 +223,7 @@ def test_an_incomplete_step_is_left_out_and_told(
     assert dropped["step"] == 2
     assert "forward-compute" in dropped["reason"]
     assert "step 2 left out" in said.err
-    assert list(said.json["step_t_base"]) == ["1", "5"]
+    assert list(said.json["step_t_base"]) == ["1", "51"]
 
 
 def test_a_trace_without_a_worker_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:

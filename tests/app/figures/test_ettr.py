@@ -201,7 +201,8 @@ def test_bands_are_named_and_say_what_they_rest_on(runs: EttrReport) -> None:
     (measured,), (ring,) = traces(chart, "measured"), traces(chart, "expected")
     assert list(ring.x) == [0.9, 0.8]
     assert [name for name, _ in measured.customdata] == ["129-256", "513-1024"]
-    assert "measured 0.800, 0.750 to 0.850 (assumed range)" in measured.customdata[0][1]
+    assert "measured 0.800<br>2 runs" in measured.customdata[0][1]  # they overlap: no interval
+    assert "measured 0.800, 0.750 to 0.850 (assumed range)" in measured.customdata[1][1]
     assert ring.customdata[1][1].startswith("<b>513 to 1,024 GPUs</b>: expected 0.800<br>1 run")
     listed = size_chart(runs, expected, Selection()).rows.frame()
     assert listed[["n_runs", "expected_ettr"]].to_numpy().tolist() == [[2, 0.9], [1, 0.8]]
