@@ -11,7 +11,7 @@ from analytics import validate
 from analytics.efficiency.ettr_forms import ettr_exact
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.nodes.episodes import KINDS
-from analytics.nodes.lemons import GRID
+from analytics.nodes.ratios import GRID
 from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
