@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from analytics.nodes.settled import NOTHING_SAVED
 from app.answers.nodes import lemons
 from app.ask import of_store
 from data.filters import Selection
@@ -39,11 +38,7 @@ def counted(store: Store, at: datetime) -> list[str]:
 def by_the_command(store: Store, at: datetime) -> list[str]:
     """Nodes that `faultline lemons` says to drain, or would if that were sure to save anything."""
     found = lemons.answer(of_store(store), Selection(to_at=at))
-    return [
-        row["node"]
-        for row in found.record
-        if row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"]
-    ]
+    return [row["node"] for row in found.record if lemons.stands_out(row)]
 
 
 class Question(NamedTuple):

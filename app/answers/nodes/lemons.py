@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.nodes.records import WINDOW_DAYS
+from analytics.nodes.settled import NOTHING_SAVED
 from analytics.reliability.sight import Sight
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Table, composed
@@ -153,6 +154,11 @@ def summary(
 def ranked(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     """Every node as JSON prints it, lemons by what draining them saves first; no back-test."""
     return rows_ranked(ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL))
+
+
+def stands_out(row: dict[str, Any]) -> bool:
+    """Whether a row is of a lemon, also where draining it may save nothing."""
+    return row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"]
 
 
 def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
