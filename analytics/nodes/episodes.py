@@ -62,8 +62,8 @@ class Episodes:
     users: tuple[str, ...]
     """Names of users, by number."""
 
-    def where(self, kept: Bools) -> Episodes:
-        """Some of them."""
+    def where(self, kept: Bools | Ints) -> Episodes:
+        """Some of them, in this order."""
         return Episodes(
             self.place[kept],
             self.day[kept],
@@ -74,6 +74,17 @@ class Episodes:
             self.owner[kept],
             self.users,
         )
+
+    def with_failures(self, place: Ints, day: Floats) -> Episodes:
+        """These and further failed jobs."""
+        n = len(place)
+        nobody, kind = np.full(n, _NOBODY), np.zeros(n, dtype=np.int64)
+        more = Episodes(place, day, day, kind, np.ones(n), nobody, nobody, self.users)
+        both = [
+            np.concatenate([getattr(each, name) for each in (self, more)])
+            for name in ("place", "day", "until_day", "kind", "weight", "user", "owner")
+        ]
+        return Episodes(*both, self.users).where(np.lexsort((both[1], both[0])))
 
     def at(self, place: Ints, day: Floats) -> Ints:
         """Occasion of each record, by its node and time."""

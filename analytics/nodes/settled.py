@@ -26,13 +26,11 @@ def settled(judged: JudgedCluster) -> JudgedCluster:
     That is where the interval (90 %) of what draining saves includes 0; where no loss of any job
     is known, where that of the ratio includes 1. Further failures are tried until it does not.
     """
-    open_ = _may_save_nothing(judged, judged.lemons)
-    if not open_.any():
-        return judged
-    places = np.flatnonzero(open_)
+    places = np.flatnonzero(_may_save_nothing(judged, judged.lemons))
     failing_days: dict[int, int] = {}
-    for k in range(1, MOST_FAILING + 1):
-        still = _may_save_nothing(_failed_again(judged, places, k), open_)
+    for k in range(1, MOST_FAILING + 1 if len(places) else 1):
+        chosen = np.isin(np.arange(len(judged.nodes)), places)
+        still = _may_save_nothing(_failed_again(judged, places, k), chosen)
         for at in places[~still[places]].tolist():
             failing_days.setdefault(at, k)
     nodes = list(judged.nodes)
@@ -45,14 +43,14 @@ def settled(judged: JudgedCluster) -> JudgedCluster:
 
 def _may_save_nothing(judged: JudgedCluster, chosen: Bools) -> Bools:
     """Those of the chosen nodes of which the interval includes nothing saved."""
-    found = np.zeros(len(chosen), dtype=bool)
     if (judged.records.events["lost_gpu_hours"] > 0).any():
-        for each in savings(judged, chosen, conf_level=CONF_LEVEL):
-            found[each.at] = (each.gpu_hours.lower or 0.0) <= 0
-        return found
-    estimates = judged.ratios.estimates(CONF_LEVEL)
-    for at in np.flatnonzero(chosen).tolist():
-        found[at] = (estimates[at].lower or 0.0) <= 1
+        saved = savings(judged, chosen, conf_level=CONF_LEVEL)
+        lower = {each.at: each.gpu_hours.lower or 0.0 for each in saved}
+    else:
+        ratios = judged.ratios.estimates(CONF_LEVEL)
+        lower = {int(at): (ratios[at].lower or 0.0) - 1 for at in np.flatnonzero(chosen)}
+    found = np.zeros(len(chosen), dtype=bool)
+    found[[at for at, bound in lower.items() if bound <= 0]] = True
     return found
 
 
@@ -65,10 +63,13 @@ def _failed_again(judged: JudgedCluster, places: Ints, k: int) -> JudgedCluster:
     n[places] += k
     failed = events[(events["signal"] == "job_failure") & (events["share"] >= 1)]
     lost = failed.groupby("place")["lost_gpu_hours"].sum().reindex(places, fill_value=0.0)
-    per_occasion = np.repeat((lost / ratios.n[places].clip(1)).to_numpy(), k)
     more = pd.DataFrame({
-        "place": np.repeat(places, k), "signal": "job_failure", "share": 1.0,
-        "lost_gpu_hours": per_occasion, "n_nodes": 1, "evident": True,
+        "place": np.repeat(places, k),
+        "day": judged.records.days + 1 + np.tile(np.arange(float(k)), len(places)),
+        "signal": "job_failure", "share": 1.0, "n_nodes": 1, "evident": True,
+        "lost_gpu_hours": np.repeat((lost / ratios.n[places].clip(1)).to_numpy(), k),
     })  # fmt: skip
     records = replace(judged.records, events=pd.concat([events, more], ignore_index=True))
-    return replace(judged, records=records, ratios=replace(ratios, posterior=posterior, n=n))
+    found = judged.found.with_failures(more["place"].to_numpy(), more["day"].to_numpy())
+    ratios = replace(ratios, posterior=posterior, n=n)
+    return replace(judged, records=records, found=found, ratios=ratios)

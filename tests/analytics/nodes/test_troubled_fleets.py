@@ -149,3 +149,10 @@ def test_where_draining_may_save_nothing_it_is_said_how_many_days_decide(
     assert (node.verdict, node.why) == ("watch", NOTHING_SAVED)
     assert node.quiet_days is not None
     assert 4 <= node.quiet_days <= 28
+
+
+def test_a_node_whose_every_occasion_ends_a_job_saves_by_its_own_share(calm: NodeRecords) -> None:
+    silent = calm.events.assign(signal="out", until_day=calm.events["day"], lost_gpu_hours=0.0)
+    failing = [(1, 1.0 + 2.1 * k, f"u{k}") for k in range(12)]
+    node = judged(with_downs(replace(calm, events=silent), *failing)).nodes[1]
+    assert (node.verdict, node.why) == ("lemon", "")
