@@ -11,7 +11,7 @@ from analytics import validate
 from analytics.efficiency.ettr_forms import ettr_exact
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.nodes.episodes import KINDS
-from analytics.nodes.lemons import GRID
+from analytics.nodes.ratios import GRID
 from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
@@ -85,20 +85,25 @@ def savings(
 
     with lambda the rate ratio, E the occasions of a healthy node with the same exposure, and l the
     GPU-hours that jobs lose by an occasion. The interval is of the prediction: ratios drawn from
-    their posterior, numbers from Poisson's law, losses from those of all nodes.
+    their posterior, numbers from Poisson's law; of them those that end a job by the node's own
+    share of such, drawn towards the fleet's alike, with losses from those of all nodes.
     """
     validate.conf_level(conf_level)
     rng = np.random.default_rng(0)
     losses, n = _losses(judged.records), judged.ratios.n
     lost, usual = losses.sum(), max(float(judged.found.weight.sum()), 1.0)
     fleet = float(lost / usual)
-    drawn = _by_occasion(judged)
+    drawn, ends_job = _by_failure(judged)
     found = []
     for at in np.flatnonzero(chosen).tolist():
         mean = float(judged.usual.mean[at, : len(KINDS)].sum())
         own = (OWN_WEIGHT * fleet + float(losses[at])) / (OWN_WEIGHT + int(n[at]))
+        of_fleet = OWN_WEIGHT * float(ends_job.sum()) / usual
+        ends = min((of_fleet + float(ends_job[at])) / (OWN_WEIGHT + int(n[at])), 1.0)
         ratio = rng.choice(GRID, DRAWS, p=judged.ratios.posterior[at])
-        sums = _sums(rng, rng.poisson(ratio * mean), drawn) * (own / fleet if fleet > 0 else 0.0)
+        failures = rng.binomial(rng.poisson(ratio * mean), ends)
+        per_failure = float(drawn.mean()) * ends
+        sums = _sums(rng, failures, drawn) * (own / per_failure if per_failure > 0 else 0.0)
         healthy = mean * own
         tails = np.quantile(sums - healthy, [(1 - conf_level) / 2, (1 + conf_level) / 2])
         value = float(judged.ratios.posterior[at] @ GRID) * mean * own - healthy
@@ -225,13 +230,17 @@ def _losses(records: NodeRecords) -> Floats:
     return found
 
 
-def _by_occasion(judged: JudgedCluster) -> Floats:
-    """GPU-hours of each occasion of the fleet, as many zeros as occasions that ended no job."""
+def _by_failure(judged: JudgedCluster) -> tuple[Floats, Floats]:
+    """GPU-hours of each occasion that ended a job, and how many of each node did."""
     rows = judged.records.events
     rows = rows[(rows["signal"] == "job_failure") & (rows["share"] >= 1)]
-    lost = rows["lost_gpu_hours"].to_numpy(dtype=np.float64)
-    silent = max(int(judged.found.weight.sum()) - len(lost), 0)
-    return np.concatenate([lost, np.zeros(silent)]) if len(lost) + silent else np.zeros(1)
+    place, day = rows["place"].to_numpy(dtype=np.int64), rows["day"].to_numpy(dtype=np.float64)
+    at = judged.found.at(place, day)
+    known = judged.found.place[at] == place  # a front end has none
+    occasions, of = np.unique(at[known], return_inverse=True)
+    lost = np.bincount(of, rows["lost_gpu_hours"].to_numpy(dtype=np.float64)[known])
+    n = np.bincount(judged.found.place[occasions], minlength=len(judged.records.nodes))
+    return lost if len(lost) else np.zeros(1), n.astype(np.float64)
 
 
 def _sums(rng: np.random.Generator, numbers: Ints, drawn: Floats) -> Floats:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-from scipy import special
 
 from analytics import validate
-from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.estimate import CONF_LEVEL
 from analytics.nodes.chance import Expected, discoveries, expected, mean_counts, tail, weights
 from analytics.nodes.episodes import KINDS, episodes
+from analytics.nodes.one_user import doubted
+from analytics.nodes.ratios import rate_ratios
 from analytics.nodes.records import EXPOSURES
 from analytics.nodes.shared_faults import bad_groups, struck_at_once
+from analytics.nodes.together import fell_together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +24,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.arrays import Bools, Floats, Ints
+    from analytics.estimate import Estimate
     from analytics.nodes.episodes import Episodes
+    from analytics.nodes.one_user import OneUser
+    from analytics.nodes.ratios import Ratios
     from analytics.nodes.records import NodeRecords
     from analytics.nodes.shared_faults import BadGroup
+    from analytics.nodes.together import SharedFault
 
 _NAMED: Final = re.compile(
     r"(^|[-_.])(login|head|mgmt|mgt|fe|frontend|front-end|gateway|gw|admin|master|ctl|slurmctld|submit)"
@@ -80,87 +86,16 @@ def _first_number(names: list[str]) -> int | None:
     return values.index(least) if values.count(least) == 1 and least <= 1 else None
 
 
-LEAST_RATIO: Final = 2.0
-MOST_RATIO: Final = 200.0
-"""Between these the rates of lemons are spread evenly in their logarithm."""
-GRID: Final = np.geomspace(0.02, MOST_RATIO, 200)
-STEPS: Final = 50
-
-
-@dataclass(frozen=True)
-class Ratios:
-    """What is known of each node's rate over that of a healthy node of the same exposure.
-
-    Attributes
-    ----------
-    posterior
-        Probability of each ratio of `GRID`, shape (nodes, ratios).
-    lemon_share
-        Share of nodes that are not healthy.
-    n
-        Occasions of each node.
-    """
-
-    posterior: Floats
-    lemon_share: float
-    n: Ints
-
-    def estimates(self, conf_level: float) -> list[Estimate]:
-        """Mean and interval of each node."""
-        below, means = self.posterior.cumsum(axis=1), self.posterior @ GRID
-        tails = ((1 - conf_level) / 2, (1 + conf_level) / 2)
-        lower, upper = (
-            GRID[np.minimum((below < tail).sum(axis=1), len(GRID) - 1)] for tail in tails
-        )
-        columns = (means, np.minimum(lower, means), np.maximum(upper, means), self.n)
-        return [
-            Estimate(mean, low, high, conf_level, n)
-            for mean, low, high, n in zip(*(column.tolist() for column in columns), strict=True)
-        ]
-
-
-def rate_ratios(n: Ints, mean: Floats, variance: float) -> Ratios:
-    """Ratio of each node, by empirical Bayes.
-
-    .. math:: n_i \\sim Poisson(\\lambda_i E_i), \\quad
-        \\lambda \\sim (1 - \\pi) \\Gamma(1 / v, 1 / v) + \\pi\\, U(\\log 2, \\log 200)
-
-    The share pi of lemons is found by maximum likelihood over all nodes (EM); how far their rates
-    lie above is left open. A few occasions of an else healthy node are so drawn towards 1, and
-    those of a lemon are not.
-
-    Parameters
-    ----------
-    n
-        Occasions by node.
-    mean
-        Expected ones of a healthy node, >= 0.
-    variance
-        Of the rates of healthy nodes.
-    """
-    shape = 1 / variance
-    healthy = np.exp(shape * np.log(GRID) - shape * GRID - special.gammaln(shape))
-    lemon = ((GRID >= LEAST_RATIO) & (GRID <= MOST_RATIO)).astype(np.float64)
-    healthy, lemon = healthy / healthy.sum(), lemon / lemon.sum()
-    counts, rate = n[:, None], np.maximum(mean, 1e-9)[:, None] * GRID
-    log_likely = counts * np.log(rate) - rate
-    likely = np.exp(log_likely - log_likely.max(axis=1, keepdims=True))
-    of_healthy, of_lemon = likely @ healthy, likely @ lemon
-    share = 0.01
-    for _ in range(STEPS):
-        chance = share * of_lemon / (share * of_lemon + (1 - share) * of_healthy)
-        share = float(chance.mean()) if len(chance) else share
-    prior = (1 - share) * healthy + share * lemon
-    posterior = likely * prior
-    return Ratios(posterior / posterior.sum(axis=1, keepdims=True), share, n)
-
-
 Verdict = Literal["lemon", "watch", "fine", "front end", "unknown"]
 MOST_EXCLUDERS: Final = 4
 LEVEL: Final = 0.1
 """Share of false ones that is expected on the list at most."""
 STILL: Final = 0.03
 """Largest chance of what is left of a lemon without what one week or one user explains."""
+STRICT: Final = 0.001
+"""The same without the jobs of one user whose node was lost, where none of others may have been."""
+MOST_FAILING: Final = 9
+"""Further failures that are tried."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +116,15 @@ class JudgedNode:
     why: str
     """What decided, beyond the counts."""
     group: BadGroup | None = None
+    fault: SharedFault | None = None
+    """With whom it goes down together."""
+    one_user: OneUser | None = None
+    """What lays its failures on one user, where that is the doubt."""
+    failing_days: int | None = None
+    """Further days with a failure that would make it a lemon; None where it is not to be watched,
+    or no such number would."""
+    quiet_days: int | None = None
+    """Days from now without a record after which it no longer stands out."""
 
 
 @dataclass(frozen=True)
@@ -188,12 +132,14 @@ class JudgedCluster:
     """What the verdicts of one cluster rest on, node by node as in its records."""
 
     records: NodeRecords
-    """Without what struck many nodes at once."""
+    """Without what struck many nodes at once, or those of a shared fault together."""
     found: Episodes
+    """Without those of front ends."""
     usual: Expected
     """With the ratios of bad groups in the means."""
     ratios: Ratios
     groups: tuple[BadGroup, ...]
+    faults: tuple[SharedFault, ...]
     n_at_once: int
     nodes: tuple[JudgedNode, ...] = field(default=())
 
@@ -213,6 +159,45 @@ class _Evidence:
     known: Bools
     weight: list[Ints]
     p: Floats
+    p_with_shared: Floats
+    """The same where what struck several nodes together counts against each."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Occasions of the nodes of a cluster beside what is usual."""
+
+    counts: Ints
+    exposure: Floats
+    usual: Expected
+    known: Bools
+
+    @classmethod
+    def of(cls, records: NodeRecords, found: Episodes) -> _Seen:
+        """Of some occasions, and of the exclusions."""
+        counts = np.column_stack([found.counts(len(records.nodes)), _excluders(records)])
+        exposure = records.nodes[list(EXPOSURES)].to_numpy(dtype=np.float64)
+        ran = (exposure[:, 1:].sum(axis=1) > 0) & bool(records.collected)
+        known: Bools = (counts.sum(axis=1) > 0) | ran
+        return cls(counts, exposure, _usual(counts, exposure), known)
+
+    def without(self, places: Sequence[int]) -> _Seen:
+        """Some nodes are none of those that say what is usual, and are not judged."""
+        serves = np.isin(np.arange(len(self.counts)), places)
+        counts = np.where(serves[:, None], 0, self.counts)
+        usual = _usual(counts, np.where(serves[:, None], 0.0, self.exposure))
+        return replace(self, usual=usual, known=self.known & ~serves)
+
+    @property
+    def weight(self) -> list[Ints]:
+        """What occasions weigh on the nodes that are judged."""
+        judged = self.usual.mean[self.known] if self.known.any() else self.usual.mean
+        return weights(judged.mean(axis=0))
+
+    def chances(self, mean: Floats) -> Floats:
+        """That healthy nodes with such means have so much against them."""
+        p = tail(self.counts, mean, self.weight, self.usual.variance)
+        return np.where(self.known, p, 1.0)
 
 
 def lemons(
@@ -225,8 +210,10 @@ def lemons(
     clusters are held together against the false-discovery rate `LEVEL`. One that stands out is a
     lemon where it still would (p <= 0.03) if its worst seven days were one occasion, without the
     jobs of the one user whom it cost most or health checks that end nothing, and always without
-    those who exclude it, who may do so on hearsay; else it is to be watched. A node without a
-    record and without a job is unknown; it counts among those tested, for it could have had one.
+    those who exclude it, who may do so on hearsay; else it is to be watched. What nodes do together
+    (`fell_together`) counts against none of them, and one user's lost nodes only where that user is
+    cleared (`doubted`). A node without a record and without a job is unknown; it counts among those
+    tested, for it could have had one.
 
     Parameters
     ----------
@@ -250,47 +237,43 @@ def lemons(
     if not evidence:
         return []
     out = discoveries(np.concatenate([of_cluster.p for of_cluster in evidence]), LEVEL)
+    line = LEVEL * max(int(out.sum()), 1) / len(out)
     ends = np.cumsum([len(of_cluster.p) for of_cluster in evidence])
     return [
-        _judged(of_cluster, rejected, conf_level)
+        _judged(of_cluster, rejected, line, conf_level)
         for of_cluster, rejected in zip(evidence, np.split(out, ends[:-1]), strict=True)
     ]
 
 
 def _evidence(records: NodeRecords) -> _Evidence:
     """What one cluster shows by itself."""
-    struck = struck_at_once(records.events, records.days)
-    kept = records.without(struck)
-    found, n = episodes(kept), len(kept.nodes)
-    counts = np.column_stack([found.counts(n), _excluders(kept)])
-    exposure = kept.nodes[list(EXPOSURES)].to_numpy(dtype=np.float64)
-    total = counts.sum(axis=1)
-    known = (total > 0) | (exposure[:, 1:].sum(axis=1) > 0) & bool(kept.collected)
-    usual = _usual(counts, exposure)
-    p = tail(counts, usual.mean, _weights(usual, known), usual.variance)
-    fronts = front_ends(kept.nodes, _out_days(kept), p <= LEVEL)
-    known[list(fronts)] = False
+    every, struck = episodes(records), struck_at_once(records.events, records.days)
+    stormy = every.begun_by(records.events, struck)
+    together = fell_together(records, every)
+    gone = stormy | together.occasions
+    kept = records.without(struck | every.of_records(records.events, gone))
+    found = every.where(~gone)
+    seen = with_shared = _Seen.of(records, every.where(~stormy))
+    p_with_shared = with_shared.chances(with_shared.usual.mean)
+    fronts = front_ends(records.nodes, _out_days(records), p_with_shared <= LEVEL)
+    if together.faults:
+        seen = _Seen.of(records, found)
     if fronts:
-        serves = np.isin(np.arange(n), list(fronts))[:, None]
-        usual = _usual(np.where(serves, 0, counts), np.where(serves, 0.0, exposure))
+        seen = seen.without(list(fronts))
     own = slice(0, len(KINDS))
-    groups = bad_groups(kept.cluster, kept.nodes, found, usual.mean[:, own].sum(axis=1), LEVEL)
-    mean = usual.mean * _group_ratio(groups, kept)[:, None]
-    weight = _weights(usual, known)
-    if fronts or groups:
-        p = tail(counts, mean, weight, usual.variance)
-    p = np.where(known, p, 1.0)
-    ratios = rate_ratios(counts[:, own].sum(axis=1), mean[:, own].sum(axis=1), usual.variance)
+    usual = seen.usual.mean[:, own].sum(axis=1)
+    groups = bad_groups(kept.cluster, kept.nodes, found, usual, LEVEL)
+    mean = seen.usual.mean * _group_ratio(groups, kept)[:, None]
+    live = found.live_share(len(kept.nodes), kept.days)
+    n_own = seen.counts[:, own].sum(axis=1)
+    ratios = rate_ratios(np.where(seen.known, n_own, 0), mean[:, own].sum(axis=1), live)
+    expect = Expected(mean, seen.usual.variance)
+    found = found.where(~np.isin(found.place, list(fronts)))
     cluster = JudgedCluster(
-        kept, found, Expected(mean, usual.variance), ratios, tuple(groups), int(struck.sum())
+        kept, found, expect, ratios, tuple(groups), together.faults, int(struck.sum())
     )
-    return _Evidence(cluster, counts, fronts, known, weight, p)
-
-
-def _weights(usual: Expected, known: Bools) -> list[Ints]:
-    """What occasions weigh on the nodes that are judged."""
-    judged = usual.mean[known] if known.any() else usual.mean
-    return weights(judged.mean(axis=0))
+    p = seen.chances(mean)
+    return _Evidence(cluster, seen.counts, fronts, seen.known, seen.weight, p, p_with_shared)
 
 
 def _usual(counts: Ints, exposure: Floats) -> Expected:
@@ -326,23 +309,28 @@ def _group_ratio(groups: Sequence[BadGroup], records: NodeRecords) -> Floats:
     return ratio
 
 
-def _judged(evidence: _Evidence, rejected: Bools, conf_level: float) -> JudgedCluster:
-    """The cluster with a verdict for each node."""
+def _judged(evidence: _Evidence, rejected: Bools, line: float, conf_level: float) -> JudgedCluster:
+    """The cluster with a verdict for each node; one stands out by a chance up to the line."""
     cluster = evidence.cluster
-    doubts = _doubts(evidence, rejected)
+    doubts = _doubts(evidence, rejected, line)
+    quiet_days = _quiet_days(evidence, rejected, line)
     nodes = cluster.records.nodes["node"].tolist()
     ratios = cluster.ratios.estimates(conf_level)
     in_group = {node: group for group in cluster.groups for node in group.nodes}
+    in_fault = {node: fault for fault in cluster.faults for node in fault.nodes}
+    shared = discoveries(evidence.p_with_shared, LEVEL)
     judged = []
     for at, node in enumerate(nodes):
         verdict: Verdict = "fine"
-        why = doubts.get(at, "")
+        doubt = doubts.get(at, _Doubt(""))
+        why = doubt.why
         if at in evidence.fronts:
             verdict, why = "front end", evidence.fronts[at]
         elif not evidence.known[at]:
             verdict, why = "unknown", "no record and no job in the window"
-        elif rejected[at]:
-            verdict = "watch" if why else "lemon"
+        elif rejected[at] or (shared[at] and node in in_fault):
+            with_others = node in in_fault and not in_fault[node].mostly_alone(node)
+            verdict = "watch" if why or with_others or not rejected[at] else "lemon"
         judged.append(
             JudgedNode(
                 cluster.records.cluster,
@@ -358,30 +346,72 @@ def _judged(evidence: _Evidence, rejected: Bools, conf_level: float) -> JudgedCl
                 },
                 why,
                 in_group.get(node),
+                in_fault.get(node),
+                doubt.one_user,
+                doubt.failing_days,
+                quiet_days.get(at),
             )
         )
-    return JudgedCluster(
-        cluster.records, cluster.found, cluster.usual, cluster.ratios, cluster.groups,
-        cluster.n_at_once, tuple(judged),
-    )  # fmt: skip
+    return replace(cluster, nodes=tuple(judged))
 
 
-def _doubts(evidence: _Evidence, rejected: Bools) -> dict[int, str]:
+@dataclass(frozen=True)
+class _Doubt:
+    """Why a node that stands out may be none to drain, and how many further failures settle it."""
+
+    why: str
+    failing_days: int | None = None
+    one_user: OneUser | None = None
+
+
+def _doubts(evidence: _Evidence, rejected: Bools, line: float) -> dict[int, _Doubt]:
     """Nodes that stand out by one thing alone, and by which."""
-    cluster, found = evidence.cluster, evidence.cluster.found
+    records, found = evidence.cluster.records, evidence.cluster.found
     places = np.flatnonzero(rejected)
-    own = slice(0, len(KINDS))
+    doubts: dict[int, _Doubt] = {}
+    for at, k in _still(evidence, found.without_top_owner(), places, min(line, STRICT)).items():
+        one_user = doubted(records, found, at)
+        if one_user is not None:
+            doubts[at] = _Doubt("the jobs of one user may be the cause", k, one_user)
     tests = (
         (found, "stands out only by the users who exclude it"),
         (found.without_top_user(), "stands out only by the jobs of one user, or by checks alone"),
         (found.worst_week_as_one(), "stands out only by one week"),
     )
-    doubts: dict[int, str] = {}
     for kept, why in tests:
-        counts = kept.counts(len(evidence.p))[places]
-        p = tail(
-            counts, cluster.usual.mean[places, own], evidence.weight[own], cluster.usual.variance
-        )
-        for at in places[p > STILL].tolist():
-            doubts.setdefault(at, why)
+        for at, k in _still(evidence, kept, places, STILL).items():
+            doubts.setdefault(at, _Doubt(why, k))
     return doubts
+
+
+def _still(evidence: _Evidence, kept: Episodes, places: Ints, most: float) -> dict[int, int | None]:
+    """Nodes of which what is left is chance, and the further failed jobs with which it is not."""
+    counts = kept.counts(len(evidence.p))[places]
+    more = np.zeros((MOST_FAILING + 1, 1, len(KINDS)), dtype=np.int64)
+    more[:, 0, 0] = np.arange(MOST_FAILING + 1)
+    p = _tails(evidence, (counts + more).reshape(-1, len(KINDS)), np.tile(places, len(more)))
+    clear = p.reshape(len(more), len(places)) <= most
+    found: dict[int, int | None] = {}
+    for column, at in enumerate(places.tolist()):
+        if not clear[0, column]:
+            found[at] = int(clear[:, column].argmax()) or None
+    return found
+
+
+def _quiet_days(evidence: _Evidence, rejected: Bools, line: float) -> dict[int, int]:
+    """Days after which each node no longer stands out, as its records leave the window."""
+    found = evidence.cluster.found
+    quiet: dict[int, int] = {}
+    for at in np.flatnonzero(rejected).tolist():
+        mine = found.where(found.place == at)
+        left = [mine.where(mine.day >= day).counts(len(evidence.p))[at] for day in mine.day]
+        counts = np.array([*left[1:], np.zeros(len(KINDS), dtype=np.int64)])
+        p = _tails(evidence, counts, np.full(len(counts), at))
+        quiet[at] = int(np.ceil(mine.day[int((p > line).argmax())])) if len(mine.day) else 0
+    return quiet
+
+
+def _tails(evidence: _Evidence, counts: Ints, places: Ints) -> Floats:
+    """Chances that the nodes at these places have so many occasions were they healthy."""
+    own, usual = slice(0, len(KINDS)), evidence.cluster.usual
+    return tail(counts, usual.mean[places, own], evidence.weight[own], usual.variance)

@@ -51,6 +51,9 @@ class NodeRecords:
         for).
     collected
         Signals of which the cluster has a source in the window; the others are left out.
+    uses
+        A row for each user of each node: `place`, `user`, `node_days` that their attempts ran
+        there, `n_attempts`; None where not known.
     """
 
     cluster: str
@@ -58,6 +61,7 @@ class NodeRecords:
     nodes: pd.DataFrame
     events: pd.DataFrame
     collected: frozenset[Signal]
+    uses: pd.DataFrame | None = None
 
     def without(self, rows: Bools) -> NodeRecords:
         """The same without some of the events."""

@@ -17,6 +17,7 @@ from data.queries.exposure import node_exposure
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from data.store import Store
@@ -241,6 +242,24 @@ def _excluded(store: Store, window: Window) -> pd.DataFrame:
         until_day=float("nan"), signal="excluded", share=1.0, evident=False, n_nodes=0,
         lost_gpu_hours=0.0, reason=None,
     )  # fmt: skip
+
+
+def uses(store: Store, window: Window, nodes: Sequence[str], users: Sequence[str]) -> pd.DataFrame:
+    """Use of these nodes by all users, and of all nodes by these users: node, user, node_days,
+    n_attempts."""
+    return store.frame(
+        """SELECT node, "user",
+             sum(epoch(least(coalesce(held.end_at, as_of_at), $to_at)
+               - greatest(held.start_at, $from_at))) / 86400 AS node_days,
+             count(*) AS n_attempts
+           FROM (SELECT * FROM job_nodes WHERE cluster = $cluster AND start_at < $to_at
+               AND (end_at IS NULL OR end_at >= $from_at)) held
+           JOIN (SELECT * FROM jobs WHERE cluster = $cluster) jobs USING (attempt_key)
+           JOIN clusters ON clusters.cluster = $cluster
+           WHERE node IN (SELECT unnest($nodes)) OR "user" IN (SELECT unnest($users))
+           GROUP BY ALL ORDER BY ALL""",
+        window.selection.parameters | {"nodes": list(nodes), "users": list(users)},
+    )
 
 
 def collected(store: Store, window: Window) -> frozenset[str]:

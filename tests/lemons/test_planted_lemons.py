@@ -36,9 +36,9 @@ def counted(store: Store, at: datetime) -> list[str]:
 
 
 def by_the_command(store: Store, at: datetime) -> list[str]:
-    """Nodes that `faultline lemons` says to drain."""
+    """Nodes that `faultline lemons` says to drain, or would if that were sure to save anything."""
     found = lemons.answer(of_store(store), Selection(to_at=at))
-    return [row["node"] for row in found.record if row["verdict"] == "lemon"]
+    return [row["node"] for row in found.record if lemons.stands_out(row)]
 
 
 class Question(NamedTuple):

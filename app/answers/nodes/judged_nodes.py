@@ -11,6 +11,7 @@ from analytics.estimate import unknown
 from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords, signals
+from analytics.nodes.settled import settled
 from app.answers.reliability.sight import BASIS, sight
 from data.queries import lemons as queries
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from analytics.nodes.lemons import JudgedCluster, JudgedNode
     from analytics.nodes.records import Signal
     from analytics.nodes.shared_faults import BadGroup
+    from analytics.nodes.together import SharedFault
     from analytics.reliability.sight import Sight
     from data.filters import Selection
     from data.queries.lemons import Window
@@ -45,6 +47,7 @@ class ClusterVerdicts:
     """Records of the lemons and of the nodes to watch; place is their index."""
     collected: frozenset[Signal]
     groups: tuple[BadGroup, ...]
+    faults: tuple[SharedFault, ...]
     n_at_once: int
     saved: dict[int, Estimate]
     """GPU-hours that draining a node saves in as many days; by place. Empty where no loss of a
@@ -66,7 +69,18 @@ def node_records(store: Store, window: Window) -> NodeRecords:
     events = events[known].assign(place=place[known].astype("int64"))
     recorded = queries.collected(store, window)
     collected = frozenset(signal for signal in SIGNALS if signal in recorded)
-    return NodeRecords(window.cluster, window.days, nodes, events.reset_index(drop=True), collected)
+    uses = _uses(store, window, events)
+    uses = uses.assign(place=uses["node"].str.lower().map(places)).dropna(subset=["place"])
+    events = events.reset_index(drop=True)
+    return NodeRecords(window.cluster, window.days, nodes, events, collected, uses)
+
+
+def _uses(store: Store, window: Window, events: pd.DataFrame) -> pd.DataFrame:
+    """Who used the nodes on which several jobs of one user failed, and what else these used."""
+    failed = events[(events["signal"] == "job_failure") & (events["share"] >= 1)]
+    again = failed[failed.duplicated(["node", "user"])]
+    named = again["user"].dropna()
+    return queries.uses(store, window, again["node"].unique().tolist(), named.unique().tolist())
 
 
 def verdicts(
@@ -76,7 +90,7 @@ def verdicts(
     windows = queries.windows(store, selection, days)
     records = [node_records(store, window) for window in windows]
     kept = [at for at, each in enumerate(records) if len(each.nodes)]
-    judged = lemons([records[at] for at in kept], conf_level=conf_level)
+    judged = map(settled, lemons([records[at] for at in kept], conf_level=conf_level))
     return tuple(
         _of_cluster(store, windows[at], each, conf_level)
         for at, each in zip(kept, judged, strict=True)
@@ -101,6 +115,7 @@ def _of_cluster(
         events[listed[events["place"]]],
         judged.records.collected,
         judged.groups,
+        judged.faults,
         judged.n_at_once,
         {each.at: each.gpu_hours for each in found},
         summed(drained, conf_level) if measured else unknown(conf_level, 0),
@@ -129,7 +144,7 @@ def tested(
     windows = queries.windows(store, selection, days)
     before = [node_records(store, window.before) for window in windows]
     kept = [at for at, each in enumerate(before) if _recorded(each)]
-    former = lemons([before[at] for at in kept], conf_level=conf_level)
+    former = map(settled, lemons([before[at] for at in kept], conf_level=conf_level))
     return tuple(
         back_test(one, node_records(store, windows[at]), one.lemons, conf_level=conf_level)
         for at, one in zip(kept, former, strict=True)

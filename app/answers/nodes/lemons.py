@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.nodes.records import WINDOW_DAYS
-from analytics.nodes.validation_plan import BENCHMARKS
+from analytics.nodes.settled import NOTHING_SAVED
 from analytics.reliability.sight import Sight
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Table, composed
 from app.answers.described import Rows, field, sheet_of
 from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
+from app.answers.nodes.told import MOST_NAMED, beyond_counts, told_of, within
 from app.answers.reliability import sight
-from app.words import moments, numbers
+from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
-from app.words.plain import one_line, shortened
 from data.queries import hosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import pandas as pd
-
     from analytics.nodes.draining import BackTest, WithoutThem
-    from analytics.nodes.lemons import JudgedNode
     from app.answers.nodes.judged_nodes import ClusterVerdicts
     from app.ask import Ask
     from app.words.terms import Term
     from data.filters import Selection
 
 WHICH = "Which nodes are lemons"
-MOST_NAMED = 3
 MOST_ROWS = 50
 DRAIN = (
     *columns("node"),
@@ -58,6 +52,12 @@ GROUPS = (
     Column("expected", "Expected", "number"),
     field("n_nodes", "Nodes", "count", lambda group: len(group.nodes)),
     Column("ratio", "Times usual", "number"),
+    *columns("cluster", wide=("cluster",)),
+)
+FAULTS = (
+    field("nodes", "Nodes", of=lambda fault: ", ".join(fault.nodes), wide=True),
+    Column("n_times", "Times", "count"),
+    field("within", "Within", of=within),
     *columns("cluster", wide=("cluster",)),
 )
 OTHERS = (
@@ -142,6 +142,7 @@ def summary(
                 "without_lemons": None if _unseen(of) else of.without,
                 **sight.record(of.sight),
                 "groups": list(of.groups),
+                "shared_faults": list(of.faults),
                 "collected": sorted(of.collected),
             }
             for of in found
@@ -153,6 +154,11 @@ def summary(
 def ranked(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     """Every node as JSON prints it, lemons by what draining them saves first; no back-test."""
     return rows_ranked(ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL))
+
+
+def stands_out(row: dict[str, Any]) -> bool:
+    """Whether a row is of a lemon, also where draining it may save nothing."""
+    return row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"]
 
 
 def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
@@ -187,8 +193,8 @@ def _rows(of: ClusterVerdicts) -> Iterator[dict[str, Any]]:
 def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
     """What is known of one node, as JSON prints it."""
     node = of.nodes[at]
-    told: Told | None = told_of(of, at) if node.verdict in LISTED else None
-    reasons = told.reasons if told else (node.why,) if node.why else ()
+    told = told_of(of, at) if node.verdict in LISTED else None
+    reasons = told.reasons if told else beyond_counts(node)
     known = of.signals.iloc[at]
     return {
         "node": node.node,
@@ -201,6 +207,8 @@ def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
         "signals": {key: None if value != value else value for key, value in known.items()},
         "saved_gpu_hours": of.saved.get(at, unknown(CONF_LEVEL, 0)) if told else None,
         "action": told.action if told else None,
+        "failing_days": node.failing_days,
+        "quiet_days": node.quiet_days,
         "command": told.command if told and node.verdict == "lemon" else None,
         "ticket": told.ticket if told and node.verdict == "lemon" else None,
     }
@@ -303,6 +311,11 @@ def _tables(
     groups = Rows(GROUPS, [group for of in found for group in of.groups])
     if groups.items:
         yield groups.table("groups", "Racks and switches that are bad as a whole")
+    faults = Rows(FAULTS, [fault for of in found for fault in of.faults])
+    if faults.items:
+        yield faults.table(
+            "shared_faults", "Nodes that go down together: a shared fault, not the nodes"
+        ).first(MOST_ROWS)
     others = Rows(OTHERS, [row for row in rows if row["verdict"] == "front end"])
     if others.items:
         yield others.table("front_ends", "Front ends and service nodes").first(MOST_ROWS)
@@ -404,119 +417,3 @@ def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[s
         yield "A node is judged by all jobs: filters of partition, account and size do not apply."
     if any(row.verdict == "lemon" for of in found for row in of.nodes):
         yield "The commands are to be copied; nothing is run from here."
-
-
-MOST_CODES: Final = 3
-LONGEST: Final = 60
-MOST_LINES: Final = 12
-"""Records in the text of a ticket, the latest."""
-REPAIRED_OFTEN: Final = 2
-"""Tickets from which on another repair of the same node is not worth trying."""
-SAID: Final = {
-    "job_failure": ("failed job", "failed jobs"),
-    "out": ("time out of service", "times out of service"),
-    "ticket": ("repair ticket", "repair tickets"),
-    "xid": ("day with a critical event", "days with a critical event"),
-    "warning": ("day with a lesser XID of hardware", "days with lesser XIDs of hardware"),
-}
-"""Kinds of records, one and many."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """What is said of one node."""
-
-    reasons: tuple[str, ...]
-    action: str
-    ticket: str
-    command: str
-
-
-def told_of(of: ClusterVerdicts, at: int) -> Told:
-    """Reasons of one node that is a lemon or to be watched, and what to do."""
-    node, rows = of.nodes[at], of.events[of.events["place"] == at]
-    reasons = _reasons(node, rows)
-    action = _action(node, rows, of.window.days)
-    return Told(reasons, action, _ticket(node, rows, reasons, action, of), _command(node, of))
-
-
-def _reasons(node: JudgedNode, rows: pd.DataFrame) -> tuple[str, ...]:
-    """What speaks against it, the gravest first, each with what was seen most."""
-    said = [_occasions(node)]
-    for kind, (one, many) in SAID.items():
-        found = rows[(rows["signal"] == kind) & (rows["share"] >= 1)]
-        if len(found):
-            codes = found["reason"].dropna().map(_codes).explode().value_counts()
-            named = ", ".join(codes.index[:MOST_CODES])
-            told_by = f" ({named})" if named else ""
-            said.append(f"{numbers.counted(len(found), one, many)}{told_by}")
-    excluders = rows[rows["signal"] == "excluded"]["user"].nunique()
-    if excluders:
-        said.append(f"excluded by {numbers.counted(excluders, 'user')}")
-    if node.group is not None:
-        said.append(f"{node.group.grouping} {node.group.name} is bad as a whole")
-    if node.why:
-        said.append(node.why)
-    return tuple(said)
-
-
-def _occasions(node: JudgedNode) -> str:
-    """How often something was wrong, beside what is usual."""
-    n = node.ratio.n if node.ratio else 0
-    return f"{numbers.counted(n, 'occasion')}, {numbers.number(node.expected)} usual"
-
-
-def _action(node: JudgedNode, rows: pd.DataFrame, days: float) -> str:
-    """What to do, by the records: the tests that show such a defect, or a return to the vendor."""
-    if node.verdict == "watch":
-        return "Keep in service; look again in a week"
-    is_out = (rows["until_day"] >= days).any()
-    first = "Keep it out of service" if is_out else "Drain"
-    if (rows["signal"] == "ticket").sum() >= REPAIRED_OFTEN:
-        return f"{first}; repairs did not hold, so hand it to the vendor"
-    causes = set(rows["reason"].dropna())
-    tests = [each.name for each in BENCHMARKS if causes & set(each.causes)]
-    if tests:
-        return f"{first}; test with {', '.join(tests[:MOST_CODES])}"
-    return f"{first}; run the full validation"
-
-
-def _ticket(
-    node: JudgedNode, rows: pd.DataFrame, reasons: tuple[str, ...], action: str, of: ClusterVerdicts
-) -> str:
-    """Text of a repair ticket: finding, evidence by time, what to do."""
-    window = of.window
-    period = f"{numbers.day(window.from_at)} to {numbers.day(window.to_at)}"
-    place = of.places[of.places["node"] == node.node].iloc[0]
-    where = ", ".join(f"{key} {place[key]}" for key in ("rack", "pod") if place[key])
-    lines = [
-        f"Node {node.node} of cluster {node.cluster}{f' ({where})' if where else ''}: lemon",
-        f"{period} (UTC): {'; '.join(reasons)}.",
-        f"To do: {action}.",
-        "Records:",
-    ]
-    last = rows[rows["share"] >= 1].sort_values("day").tail(MOST_LINES)
-    for day, signal, reason in last[["day", "signal", "reason"]].itertuples(index=False):
-        at = window.at(day)
-        kind = SAID[signal][0] if signal in SAID else "excluded by a user"
-        what = f": {_short(reason)}" if isinstance(reason, str) else ""
-        lines.append(f"- {moments.minute(at)} {kind}{what}")
-    return "\n".join(lines)
-
-
-def _command(node: JudgedNode, of: ClusterVerdicts) -> str:
-    """The line that drains it; it is for a person to run."""
-    name = shlex.quote(node.node)
-    if not of.uses_slurm:
-        return f"kubectl cordon {name}"
-    reason = shlex.quote(f"lemon: {_occasions(node)} in {of.window.days:.0f} days")
-    return f"scontrol update NodeName={name} State=DRAIN Reason={reason}"
-
-
-def _codes(reason: str) -> list[str]:
-    """What a record names; events of a day name several."""
-    return reason.split(", ") if reason.startswith(("XID", "SXid")) else [_short(reason)]
-
-
-def _short(reason: str) -> str:
-    return shortened(one_line(reason), LONGEST)

@@ -14,7 +14,8 @@ LEMONS = Term(
     "Nodes with more failed jobs, unplanned outages, repair tickets and critical events than a "
     "healthy node of the same exposure would have by chance; of those listed at most a tenth is "
     "expected to be there by chance. One that stands out by a single week or by the jobs of a "
-    "single user is to be watched.",
+    "single user, that goes down with others, or of which draining may save nothing is to be "
+    "watched.",
     source=f"the name and the signals: {KOKOLIS}",
     pages=_LEMONS,
 )
@@ -45,7 +46,8 @@ LEMON_SCORE = Term(
 )
 TIMES_USUAL = Term(
     "Times usual",
-    "Rate of occasions over that of a healthy node of its exposure.",
+    "Rate of occasions over that of a healthy node of its exposure; the interval allows for what "
+    "is not known of healthy nodes.",
     unit="ratio",
     pages=("lemons", "node"),
 )

@@ -12,6 +12,7 @@ import pytest
 from analytics.nodes.chance import discoveries, tail, weights
 from analytics.nodes.draining import back_test, savings, without_them
 from analytics.nodes.lemons import lemons
+from analytics.nodes.one_user import OneUser
 from tests.analytics.nodes.made_fleet import COLUMNS, Made, made
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def test_recall_and_precision_of_2000_nodes_by_expected_occasions() -> None:
 
 
 @pytest.mark.parametrize(("n_seeds", "n_nodes"), [
-    (12, 60), pytest.param(200, 2000, marks=pytest.mark.slow)
+    (30, 60), pytest.param(200, 2000, marks=pytest.mark.slow)
 ])  # fmt: skip
 def test_a_fleet_without_lemons_gives_a_list_in_a_tenth_of_the_fleets(
     n_seeds: int, n_nodes: int
@@ -105,10 +106,7 @@ def test_jobs_of_one_user_pinned_to_a_node_do_not_make_it_a_lemon(calm: Made) ->
     at = quiet(calm)
     pinned = [failure(at, 1 + 2.2 * k, "pinned", evident=False) for k in range(12)]
     one = verdict(with_events(calm, *pinned), at)
-    assert (one.verdict, one.why) == (
-        "watch",
-        "stands out only by the jobs of one user, or by checks alone",
-    )
+    assert (one.verdict, one.one_user) == ("watch", OneUser(12, 12, None))
 
 
 def test_checks_that_fire_daily_and_end_nothing_make_no_lemon(calm: Made) -> None:

@@ -25,11 +25,12 @@ def at(days: float) -> str:
     return f"{BEGIN + timedelta(days=days):%Y-%m-%dT%H:%M:%S}"
 
 
-def job(number: int, node: str, day: float, state: str = "COMPLETED", line: str = "x.sh") -> str:
+def job(number: int, node: str, day: float, state: str = "COMPLETED", line: str = "x.sh",
+        user: str = "", ran: float = 0.8) -> str:  # fmt: skip
     lost = node if state == "NODE_FAIL" else ""
     return (
-        f"{number}|c|ada{number % 5}|{state}|{at(day)}|{at(day)}|{at(day + 0.8)}|1|gres/gpu=8|"
-        f"{node}|{lost}|sbatch {line}"
+        f"{number}|c|{user or f'ada{number % 5}'}|{state}|{at(day)}|{at(day)}|{at(day + ran)}|1|"
+        f"gres/gpu=8|{node}|{lost}|sbatch {line}"
     )
 
 
@@ -37,8 +38,8 @@ def job(number: int, node: str, day: float, state: str = "COMPLETED", line: str 
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty nodes with a job a day for 30 days; n07, now and then N07, fails every fourth day.
 
-    n05 is planned out of service every other day; login1 has outages alone; n40 and n41 are listed and hold no
-    job.
+    n05 is planned out of service every other day; login1 has outages alone; n40 and n41 are listed
+    and hold no job; n35 and n36 go down within six seconds; jobs that eve pins to n30 lose it.
     """
     folder = tmp_path_factory.mktemp("lemons")
     jobs, n = [HEADER], 0
@@ -49,11 +50,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             state = "NODE_FAIL" if node == 7 and day % 4 == 3 else "COMPLETED"
             jobs.append(job(n, name, day, state, "--exclude=n07 x.sh" if n % 300 == 1 else "x.sh"))
     jobs.append(job(9000, "n[39]", -40))
+    jobs += [job(9001 + k, "n30", day + 0.81, "NODE_FAIL", user="eve", ran=0.1)
+             for k, day in enumerate((2, 5, 11, 14, 20, 25))]  # fmt: skip
+    together = [(node, day + k * 5 / 86_400) for day in (4.31, 9.87, 16.02, 21.66)
+                for k, node in enumerate(("n35", "n36"))]  # fmt: skip
     events = [
         EVENTS,
         *(f"c|n05|{at(day)}|{at(day + 0.1)}|DRAIN|planned maintenance|root" for day in range(2, 29, 2)),
         *(f"c|login1|{at(day)}|{at(day + 0.1)}|DOWN|Not responding|slurm" for day in range(3, 29, 3)),
         *(f"c|n07|{at(day + 0.8)}|{at(day + 0.9)}|DOWN|Not responding|slurm" for day in range(3, 29, 8)),
+        *(f"c|{node}|{at(day)}|{at(day + 0.05)}|DOWN|Not responding|slurm" for node, day in together),
     ]  # fmt: skip
     (folder / "sacct.txt").write_text("\n".join(jobs) + "\n")
     (folder / "events.txt").write_text("\n".join(events) + "\n")
@@ -92,6 +98,20 @@ def test_the_lemon_comes_first_with_reasons_a_ticket_and_the_line_that_drains(
     assert first["saved_gpu_hours"]["lower"] <= first["saved_gpu_hours"]["value"]
 
 
+def test_what_two_nodes_share_and_what_one_user_does_is_said_and_drains_none(
+    faultline: Any, site: Path
+) -> None:
+    rows = {row["node"]: row for row in faultline("lemons", "--store", site).json}
+    assert {rows[node]["verdict"] for node in ("n30", "n35", "n36")} == {"watch"}
+    said = "went down together with n36 within 6 s, 4 of 4 times: a shared fault, not the node"
+    assert said in rows["n35"]["reasons"]
+    assert "what these nodes share" in rows["n35"]["action"]
+    (doubt,) = (reason for reason in rows["n30"]["reasons"] if "one user" in reason)
+    assert doubt.startswith("6 of 6 occasions with failed jobs are of one user, where others' jobs")
+    assert "run another user's job" in rows["n30"]["action"]
+    assert rows["n30"]["command"] is None
+
+
 def test_maintenance_is_no_failure_a_front_end_no_lemon_and_silence_not_fine(
     faultline: Any, site: Path
 ) -> None:
@@ -112,7 +132,8 @@ def test_words_sheet_and_summary_tell_the_same(faultline: Any, site: Path) -> No
     assert sheet[1].startswith(f"c,{BAD},lemon,")
     told = faultline("lemons", "--store", site, "--summary").json
     (cluster,) = told["clusters"]
-    assert cluster["without_lemons"]["failures"] == 7
+    assert cluster["without_lemons"]["failures"] == 13
+    assert [fault["nodes"] for fault in cluster["shared_faults"]] == [["n35", "n36"]]
     assert 6 < cluster["without_lemons"]["avoided"]["value"] < 7
     assert told["back_tests"][0]["n_listed"] == 0
     hidden = faultline("lemons", "--store", site, "--redact", "--format", "json")

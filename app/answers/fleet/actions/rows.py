@@ -155,15 +155,16 @@ EXPLAINS = ("health_events.kernel", "health_events.health_check", "job_logs")
 
 
 def of_lemons(ask: Ask, selection: Selection) -> Iterator[Action]:
-    """Nodes that are lemons, with what draining them saves."""
+    """Nodes that are lemons, with what draining them saves; those where that may be nothing are to
+    be watched."""
     for row in lemons.ranked(ask, selection):
-        if row["verdict"] == "lemon":
+        if lemons.stands_out(row):
             saved = row["saved_gpu_hours"]
             known = saved is not None and saved.value is not None
             yield Action(
                 "node",
                 target("node", row["cluster"], row["node"]),
-                what=f"Drain {row['node']}",
+                what=f"{'Drain' if row['verdict'] == 'lemon' else 'Watch'} {row['node']}",
                 why="; ".join(row["reasons"][:REASONS]),
                 stake=saved if known else None,
                 stake_basis=SAVED if known else "no GPU-hours of its failures are known",
