@@ -133,15 +133,22 @@ NOT_HELD_BY_CHANCE = Term(
 )
 WORTH_TESTING = Term(
     "Nodes worth testing",
-    "Nodes where the GPU-hours at stake exceed those of the tests: chance of an incident in the "
-    "horizon x GPU-hours of an incident x share of defects that the tests find.",
+    "Nodes where the GPU-hours at stake exceed those of the tests.",
     source=_SUPERBENCH,
+    pages=_VALIDATION,
+)
+LOSS_AHEAD = Term(
+    "GPU-hours that incidents will cost",
+    "Of these nodes in the horizon, if they are in jobs as much as before: incidents to come x "
+    "what one costs. The interval is of what will come, not of the mean.",
+    unit="GPU-h",
     pages=_VALIDATION,
 )
 AT_STAKE = Term(
     "GPU-hours at stake",
-    "Of these nodes, GPU-hours that incidents of the horizon would cost whose defect the tests "
-    "find. An upper bound of what is saved: a defect may come later than its test.",
+    "Of what incidents of these nodes will cost in the horizon, the part of kinds that the tests "
+    "find. The interval is of what will come. Less may be saved: a defect may come later than its "
+    "test.",
     unit="GPU-h",
     pages=_VALIDATION,
 )
