@@ -20,8 +20,10 @@ LEMONS = Term(
 )
 SAVED = Term(
     "GPU-hours saved by draining",
-    "Of jobs that the lemons would end in as many days ahead, by the 30-minute rule, less those "
-    "that healthy nodes in their place would end. What draining itself costs is not taken off.",
+    "Lost work and restarts that the same days regain when they are played again without the "
+    "lemons (What if), less those of healthy nodes in their place, drawn towards what nodes "
+    "differ by more than chance. A failure that several nodes are at fault for is saved only by "
+    "draining all of them. What draining itself costs is not taken off.",
     unit="GPU-h",
     pages=_LEMONS,
 )
