@@ -51,6 +51,8 @@ class Asked:
     """The same in full."""
     interval_min: float | None = None
     """Of runs on several nodes; None as they saved."""
+    with_curve: bool = True
+    """Whether the cost at other intervals is wanted."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,9 @@ def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
     failed = asked.blamed & attempts["bucket"].eq("lost_work").to_numpy()
     ratio = attempts["cluster"].map(asked.exposure_ratio).fillna(0.0).to_numpy(dtype=float)
     counts = np.column_stack([asked.share * failed, failed, ratio * (failed & ~asked.left_out)])
-    curve, fixed = _curve(ran, times)
+    curve, fixed = (
+        _curve(ran, times) if asked.with_curve else (np.zeros((ran.several.sum(), 0)), np.zeros(0))
+    )
     of_runs = np.zeros((len(attempts), curve.shape[1]))
     of_runs[ran.several] = curve
     rows = np.hstack([rows, rows * asked.share[:, None], rows * asked.blamed[:, None], counts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
@@ -37,8 +38,6 @@ class Change:
 
     nodes: tuple[Node, ...] = ()
     """Left out: cluster and node."""
-    hindsight: bool = False
-    """They were chosen by this very period."""
     interval_min: Every = None
     """Minutes between checkpoints of runs on several nodes, > 0; `best` for that at which this
     period would have cost least; None as they saved."""
@@ -59,8 +58,7 @@ class LeftOut:
     cost: float
     """Of these failures and of what had to make room for their requeues: lost work and restarts."""
     counted: float
-    """Share of the excess over a healthy node that counts: 1 where the node was chosen by what was
-    known before, less where it was chosen in hindsight."""
+    """Share of the excess over a healthy node that is expected again."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ def what_if(
     writing costs W(D) - W more: R_D = sum d_j - (W(D) - W); together the failures that are left
     gain, R = R_M + sum_{not M} d_j + U delta - (W(D) - W), delta being as l of d_j.
 
-    Nodes chosen in hindsight had bad luck, too: the excess of node i counts by
+    The worst nodes had bad luck, too, whoever chose them: the excess of node i counts by
     s_i = v u_i / (1 + v u_i), the posterior mean where rates of nodes are gamma with variance v
     around 1 (by moments), u_i being what is usual at its exposure. How much they differ is not well
     known: the interval reaches as far as with the excess in full.
@@ -146,7 +144,8 @@ def what_if(
     Parameters
     ----------
     attempts : DataFrame
-        Columns of `replay.COLUMNS`, and `name`.
+        Columns of `replay.COLUMNS`, `name` and, where known, `implicated`: all nodes at fault. An
+        interruption that names several is regained only where all of them are left out.
     habits
         Of `several_nodes` and `one_node`.
     exposure : DataFrame
@@ -165,26 +164,69 @@ def what_if(
         validate.positive("interval_min", interval_min, "pass minutes, e.g. 30")
     rng = np.random.default_rng(seed)
     attempts = attempts.reset_index(drop=True)
-    central, drawn, corners = habit_sets(attempts, habits, HABIT_DRAWS, rng)
-    left_out = _left_out(attempts, exposure, change)
+    saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)
+    central, _, corners = saved
+    left_out = _left_out(attempts, exposure, change.nodes)
     asked = _asked(attempts, exposure, left_out)
     held = summed(asked, central)
     best = _best(held)
     if interval_min is not None:
         asked = replace(asked, interval_min=best if interval_min == "best" else float(interval_min))
         held = summed(asked, central)
+    chance = _chance(asked, held, saved, rng)
+    spread = _Spread(held.point(), chance, bool(corners), conf_level)
+    return _report(asked, spread, _with_cost(attempts, left_out, central), central, best)
+
+
+def regained_without(
+    attempts: pd.DataFrame,
+    habits: Mapping[str, Habits],
+    exposure: pd.DataFrame,
+    sets: Sequence[tuple[Node, ...]],
+    *,
+    conf_level: float = CONF_LEVEL,
+    seed: int = 0,
+) -> list[Estimate]:
+    """GPU-hours regained without each set of nodes: `WhatIf.by_nodes` of each, to the digit."""
+    validate.conf_level(conf_level)
+    rng = np.random.default_rng(seed)
+    attempts = attempts.reset_index(drop=True)
+    saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)
+    found = []
+    for nodes in sets:
+        left_out = _left_out(attempts, exposure, nodes)
+        asked = replace(_asked(attempts, exposure, left_out), with_curve=False)
+        if not attempts["bucket"].notna().any() or not _comparable(asked, left_out):
+            found.append(unknown(conf_level, 0))
+            continue
+        held = summed(asked, saved[0])
+        chance = _chance(asked, held, saved, deepcopy(rng))
+        spread = _Spread(held.point(), chance, bool(saved[2]), conf_level)
+        n = sum(each.failures for each in left_out)
+        found.append(spread.of(lambda outcomes: outcomes.without, n))
+    return found
+
+
+def _chance(
+    asked: Asked,
+    held: Sums,
+    saved: tuple[tuple[Times, ...], Sequence[tuple[Times, ...]], Sequence[tuple[Times, ...]]],
+    rng: np.random.Generator,
+) -> tuple[Outcomes, ...]:
+    """Draws of chance, of habits that are modelled or at their bounds, and with the excess of the
+    nodes left out counted in full: how much nodes differ is not well known."""
+    central, drawn, corners = saved
     if drawn:
         chance = [joined([summed(asked, times).drawn(EACH, rng) for times in drawn])]
     else:
         chance = [held.drawn(DRAWS, rng)]
     chance += [summed(asked, times).drawn(DRAWS, rng) for times in corners]
-    if change.hindsight:
-        # the same with the excess of the nodes left out counted in full
-        share = asked.left_out.astype(np.float64)
-        in_full = replace(asked, share=share, exposure_ratio=asked.full_ratio)
+    if asked.left_out.any():
+        in_full = replace(
+            asked, share=asked.left_out.astype(float), exposure_ratio=asked.full_ratio
+        )
         chance.append(summed(in_full, central).drawn(DRAWS, rng))
-    spread = _Spread(held.point(), tuple(chance), bool(corners), conf_level)
-    return _report(asked, spread, _with_cost(attempts, left_out, central), central, best)
+    return tuple(chance)
 
 
 def _best(sums: Sums) -> float | None:
@@ -196,7 +238,7 @@ def _best(sums: Sums) -> float | None:
 
 
 def _left_out(
-    attempts: pd.DataFrame, exposure: pd.DataFrame, change: Change
+    attempts: pd.DataFrame, exposure: pd.DataFrame, nodes: Sequence[Node]
 ) -> tuple[LeftOut, ...]:
     """The nodes with their exposure and failures, and by how much their excess counts."""
     days = {
@@ -205,9 +247,10 @@ def _left_out(
             exposure["cluster"], exposure["node"], exposure["exposure_node_days"], strict=True
         )
     }
-    failed = attempts[attempts["bucket"].eq("lost_work") & attempts["node"].notna()]
+    own = _theirs(attempts, frozenset(nodes))
+    failed = attempts[attempts["bucket"].eq("lost_work") & own]
     counts = failed.groupby(["cluster", "node"]).size().to_dict()
-    chosen = dict.fromkeys(change.nodes)
+    chosen = dict.fromkeys(nodes)
     fleets = {}
     for cluster in dict.fromkeys(cluster for cluster, _ in chosen):
         ran = [key for key in days if key[0] == cluster]
@@ -221,7 +264,7 @@ def _left_out(
     for cluster, node in chosen:
         held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
         failures, exposed_days, rate = fleets[cluster]
-        share = _counted(failures, exposed_days, held) if change.hindsight else 1.0
+        share = _counted(failures, exposed_days, held)
         found.append(LeftOut(cluster, node, held, n, held * rate, 0.0, share))
     return tuple(found)
 
@@ -245,7 +288,8 @@ def _asked(attempts: pd.DataFrame, exposure: pd.DataFrame, left_out: Sequence[Le
     share_of = {(left.cluster, left.node): left.counted for left in left_out}
     clusters = {left.cluster for left in left_out} or set(attempts["cluster"])
     places = list(zip(attempts["cluster"], attempts["node"], strict=True))
-    share = np.array([share_of.get(place, 0.0) for place in places], dtype=float)
+    own = _theirs(attempts, frozenset(share_of)).to_numpy(dtype=bool)
+    share = np.array([share_of.get(place, 0.0) for place in places], dtype=float) * own
     blamed = attempts["node"].notna() & attempts["cluster"].isin(clusters)
     days = exposure.groupby("cluster")["exposure_node_days"].sum()
     ratio, full = {}, {}
@@ -256,8 +300,24 @@ def _asked(attempts: pd.DataFrame, exposure: pd.DataFrame, left_out: Sequence[Le
         full[cluster] = whole / others if others > 0 else 0.0
         held = sum(left.node_days * left.counted for left in of)
         ratio[cluster] = held / others if others > 0 else 0.0
-    out = np.array([place in share_of for place in places], dtype=bool)
+    out = np.array([place in share_of for place in places], dtype=bool) & own
+    blamed &= own
     return Asked(attempts, share, blamed.to_numpy(dtype=bool), out, ratio, full)
+
+
+def _theirs(attempts: pd.DataFrame, left_out: frozenset[Node]) -> pd.Series:
+    """Interruptions that name a node and would not have been without it, or without all of the
+    nodes left out: one that several nodes are at fault for needs all of them gone."""
+    if "implicated" not in attempts:
+        return attempts["node"].notna()
+    rows = zip(attempts["cluster"], attempts["implicated"], strict=True)
+    alone = [
+        not isinstance(nodes, list | np.ndarray)
+        or len(nodes) < 2
+        or all((cluster, node) in left_out for node in nodes)
+        for cluster, nodes in rows
+    ]
+    return attempts["node"].notna() & np.array(alone, dtype=bool)
 
 
 def _with_cost(
@@ -265,7 +325,8 @@ def _with_cost(
 ) -> tuple[LeftOut, ...]:
     """The nodes with what their failures cost."""
     then = replayed(Ran.of(attempts), times)
-    cost = pd.Series(then.lost + then.restart)
+    own = _theirs(attempts, frozenset((left.cluster, left.node) for left in left_out))
+    cost = pd.Series(then.lost + then.restart).where(own, 0.0)
     by_node = cost.groupby([attempts["cluster"], attempts["node"]]).sum().to_dict()
     return tuple(
         replace(left, cost=float(by_node.get((left.cluster, left.node), 0.0))) for left in left_out

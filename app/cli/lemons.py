@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the nodes, lemons first."""
     from app.answers.nodes import lemons
 
-    store, ask = options.asking(arguments)
+    store, ask = options.asking(arguments, ledger=True)
     selection = options.selection(arguments, store)
     asked = {"days": arguments.days, "conf_level": arguments.conf_level}
     synthetic = terminal.synthetic(store)

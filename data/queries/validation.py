@@ -1,4 +1,4 @@
-"""What the validation planner rests on: incidents and time in jobs of each node."""
+"""What the validation planner rests on: incidents, time in jobs and GPUs of each node."""
 
 from __future__ import annotations
 
@@ -15,37 +15,26 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-_TOUCHED = Filter(
-    columns=("cluster",), lacking=("partition", "account"), overlaps=("start_at", "end_at")
-)
+_BEGAN = Filter(columns=("cluster",), lacking=("partition", "account"), within="start_at")
 _INFRASTRUCTURE = (
     "NOT retired AND superseded_by IS NULL AND domain IN ('hardware', 'system_software')"
 )
 
 
 def nodes(store: Store, selection: Selection) -> pd.DataFrame:
-    """Nodes with their incidents: cluster, node, n_incidents, causes (a map), last_at, n_gpus and
-    exposure_node_days (time in jobs; 0 where none is known).
+    """Nodes: cluster, node, n_gpus, exposure_node_days (time in jobs; 0 where none is known) and
+    window_days, how long the jobs of the cluster are recorded in the period.
 
-    Incidents of hardware or system software count for each node that they name as at fault; one
-    that names none counts for nobody. Hosts that only logs name are left out.
+    Hosts that only logs name are left out.
     """
     found = store.frame(
-        f"""WITH {ARRANGED}, named AS (
-             SELECT cluster, unnest(CAST(nodes AS VARCHAR[])) AS node, cause, start_at
-             FROM incidents
-             WHERE {_INFRASTRUCTURE} AND nodes_named AND {_TOUCHED.where(selection)}),
-             caused AS (
-             SELECT cluster, node, cause, count(*) AS n, max(start_at) AS last_at
-             FROM named GROUP BY ALL),
-             hit AS (
-             SELECT cluster, node, sum(n) AS n_incidents, max(last_at) AS last_at,
-               to_json(map(list(coalesce(cause, 'unknown')), list(n))) AS causes
-             FROM caused GROUP BY ALL)
-           SELECT cluster, node, coalesce(any_value(n_incidents), 0) AS n_incidents,
-             any_value(last_at) AS last_at, any_value(causes) AS causes,
-             coalesce(max(gpus), {GPUS_PER_NODE}) AS n_gpus
-           FROM nodes LEFT JOIN hit USING (cluster, node)
+        f"""WITH recorded AS (
+             SELECT cluster, epoch(least(max(coalesce(end_at, start_at)), $to_at)
+                 - greatest(min(start_at), $from_at)) / 86400 AS days
+             FROM jobs WHERE start_at IS NOT NULL GROUP BY cluster)
+           SELECT cluster, node, coalesce(max(gpus), {GPUS_PER_NODE}) AS n_gpus,
+             greatest(coalesce(max(days), 0), 0) AS window_days
+           FROM nodes LEFT JOIN recorded USING (cluster)
            WHERE node IS NOT NULL
              AND coalesce(role, '') NOT IN ('unknown', 'service', 'front end')
              AND {Filter(columns=("cluster",), of="nodes").where(selection)}
@@ -65,15 +54,36 @@ def nodes(store: Store, selection: Selection) -> pd.DataFrame:
     return found
 
 
-def loss(store: Store, selection: Selection) -> tuple[float | None, int]:
-    """Mean GPU-hours of an incident of hardware or system software that names a node, and how many.
+def incidents(store: Store, selection: Selection) -> pd.DataFrame:
+    """Incidents of hardware or system software that began in the period, a row for each node that
+    they name as at fault: cluster, node, day (since the period's or the jobs' begin), gpu_hours and
+    cause.
 
-    By the 30-minute rule, preempted jobs included; None where there is none.
+    GPU-hours by the 30-minute rule, preempted jobs included; of an incident that names several
+    nodes each has an equal part. One that names none counts for nobody.
     """
-    rows: list[Any] = store.rows(
-        f"""WITH {ARRANGED} SELECT avg(lost_gpu_seconds) / 3600, count(*) FROM incidents
-            WHERE {_INFRASTRUCTURE} AND nodes_named AND {_TOUCHED.where(selection)}""",
+    return store.frame(
+        f"""WITH {ARRANGED}, named AS (
+             SELECT cluster, unnest(CAST(nodes AS VARCHAR[])) AS node, start_at,
+               lost_gpu_seconds / 3600 / len(CAST(nodes AS VARCHAR[])) AS gpu_hours,
+               coalesce(cause, 'unknown') AS cause
+             FROM incidents
+             WHERE {_INFRASTRUCTURE} AND nodes_named AND {_BEGAN.where(selection)}),
+             begun AS (
+             SELECT cluster, min(start_at) AS begun_at FROM jobs GROUP BY cluster)
+           SELECT cluster, node, cause, coalesce(gpu_hours, 0) AS gpu_hours,
+             greatest(epoch(start_at - greatest(begun_at, $from_at)) / 86400, 0) AS day
+           FROM named LEFT JOIN begun USING (cluster)
+           ORDER BY cluster, node, day, cause""",
         selection.parameters,
     )
-    ((mean, n),) = rows
-    return None if mean is None else float(mean), int(n)
+
+
+def n_incidents(store: Store, selection: Selection) -> int:
+    """Incidents that `incidents` lists by their nodes."""
+    rows: list[Any] = store.rows(
+        f"""WITH {ARRANGED} SELECT count(*) FROM incidents
+            WHERE {_INFRASTRUCTURE} AND nodes_named AND {_BEGAN.where(selection)}""",
+        selection.parameters,
+    )
+    return int(rows[0][0])

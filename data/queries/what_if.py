@@ -26,7 +26,8 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
     Columns: `cluster`, `attempt_key`, `run_id`, `name`, `n_gpus`, `several`, `ran_s`, `counted_s`
     (of it within the period), `bucket` and `cause` of what an interruption within the period lost
     (NULL where there was none), `node` (at fault; of an attempt that had to make room, of the
-    failure whose requeue took its place), `event` (incident, else cluster and attempt), `again`
+    failure whose requeue took its place), `implicated` (all nodes at fault: of its own nodes those
+    that its incident names, and `node`), `event` (incident, else cluster and attempt), `again`
     (the run went on with another attempt), `waited_s` (how long that one waited), and what the
     run's training metrics show: `interval_s`, `write_s`, `restart_s`.
     """
@@ -52,6 +53,15 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
             broken AS (
               SELECT DISTINCT cluster, run_id FROM jobs
               WHERE rowid IN (SELECT id FROM loss) AND run_id IS NOT NULL),
+            faulty AS (
+              SELECT told.cluster, told.attempt_key,
+                list_sort(list(DISTINCT job_nodes.node)) AS nodes
+              FROM told JOIN incidents USING (incident_id)
+                JOIN job_nodes ON job_nodes.cluster = told.cluster
+                  AND job_nodes.attempt_key = told.attempt_key
+              WHERE nodes_named AND len(CAST(nodes AS VARCHAR[])) > 1
+                AND list_contains(CAST(nodes AS VARCHAR[]), job_nodes.node)
+              GROUP BY ALL),
             shown AS (
               SELECT cluster, run_id, checkpoint_interval_s, checkpoint_write_s, restart_s
               FROM job_runs),
@@ -70,6 +80,8 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
               bucket, loss.cause,
               CASE WHEN bucket IS NULL THEN NULL
                 WHEN bucket = 'lost_work' THEN blamed.node ELSE at_fault.node END AS node,
+              CASE WHEN bucket = 'lost_work' AND blamed.node IS NOT NULL THEN
+                list_distinct(list_append(faulty.nodes, blamed.node)) END AS implicated,
               coalesce(told.incident_id, jobs.cluster || '/' || jobs.attempt_key) AS event,
               coalesce(again, false) AS again, following.waited_s,
               checkpoint_interval_s AS interval_s, checkpoint_write_s AS write_s, restart_s
@@ -79,6 +91,8 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
             LEFT JOIN told ON told.cluster = jobs.cluster AND told.attempt_key = jobs.attempt_key
             LEFT JOIN blamed
               ON blamed.cluster = jobs.cluster AND blamed.attempt_key = jobs.attempt_key
+            LEFT JOIN faulty
+              ON faulty.cluster = jobs.cluster AND faulty.attempt_key = jobs.attempt_key
             LEFT JOIN at_fault ON at_fault.incident_id = told.incident_id
             LEFT JOIN shown ON shown.cluster = jobs.cluster AND shown.run_id = jobs.run_id
             WHERE jobs.start_at IS NOT NULL AND jobs.n_gpus > 0 AND {_RAN.where(selection)}

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from analytics.efficiency.buckets import uncounted_sentences
-from analytics.efficiency.habits import habit_sentences, recorded_habits
-from analytics.efficiency.what_if import Change, WhatIf, what_if
+from analytics.efficiency.habits import habit_sentences
+from analytics.efficiency.what_if import Change, WhatIf
 from analytics.estimate import CONF_LEVEL
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, composed
 from app.answers.described import quantities
 from app.answers.efficiency import best_interval, ettr, left_out, untold
+from app.answers.efficiency.played import played
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet.choices import last_whole
 from app.answers.reliability import sight
@@ -316,7 +317,8 @@ class Shown:
             yield f"{NODES_UNKNOWN[:1].upper()}{NODES_UNKNOWN[1:]}."
         elif self.chosen.nodes:
             yield (
-                f"{left_out.HOW[self.chosen.how]} Healthy nodes in their place would have had "
+                f"{left_out.HOW[self.chosen.how]} {left_out.REGRESSES} Healthy nodes in their "
+                f"place would have had "
                 f"{numbers.number(sum(each.usual for each in found.nodes))} failures."
             )
             if not self.wish.nodes and len(self.chosen.nodes) < self.wish.worst:
@@ -493,23 +495,6 @@ def period(store: Store, selection: Selection, *, month: bool = True) -> Selecti
     )
 
 
-def played(
-    store: Store, selection: Selection, change: Change, *, conf_level: float = CONF_LEVEL
-) -> WhatIf:
-    """The period played again.
-
-    Raises
-    ------
-    LedgerMissingError
-        Where the ledger, which joins attempts to runs and knows how they save, is not built.
-    """
-    notes = efficiency.ledger_notes(store)
-    habits = {name: recorded_habits(notes[name]) for name in ("several_nodes", "one_node")}
-    held = pd.DataFrame(exposure.node_exposure(store, selection))
-    attempts = queries.attempts(store, selection)
-    return what_if(attempts, habits, held, change, conf_level=conf_level)
-
-
 def answer(
     ask: Ask, selection: Selection, wish: Wish | None = None, *, conf_level: float = CONF_LEVEL
 ) -> Answer:
@@ -517,7 +502,7 @@ def answer(
     wish = wish or Wish()
     of = ask(period, selection)
     nodes = left_out.chosen(ask, of, wish.worst, wish.nodes, wish.by)
-    change = Change(nodes.nodes, nodes.hindsight, wish.interval)
+    change = Change(nodes.nodes, wish.interval)
     found = ask(played, of, change, conf_level=conf_level)
     best = best_interval.of_size(ask, of, wish.gpus, conf_level=conf_level)
     shown = Shown(ask, of, wish, nodes, found, best)

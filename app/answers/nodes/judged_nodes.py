@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.estimate import unknown
+from analytics.estimate import Estimate, unknown
 from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords, signals
 from analytics.nodes.settled import settled
+from app.answers.efficiency.played import regained
 from app.answers.reliability.sight import BASIS, sight
 from data.queries import lemons as queries
+from data.queries.efficiency import has_ledger
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analytics.estimate import Estimate
     from analytics.nodes.draining import BackTest, WithoutThem
     from analytics.nodes.lemons import JudgedCluster, JudgedNode
     from analytics.nodes.records import Signal
@@ -53,7 +54,10 @@ class ClusterVerdicts:
     """GPU-hours that draining a node saves in as many days; by place. Empty where no loss of a
     failed job is known."""
     saved_by_all: Estimate
-    """By draining all lemons."""
+    """By draining all lemons: more than the sum where several are at fault for one failure."""
+    replayed: bool
+    """Whether what draining saves is what the same days regain when they are played again without
+    the nodes; else, without the ledger, what is foretold by the 30-minute rule."""
     without: WithoutThem
     uses_slurm: bool
     sight: Sight
@@ -105,7 +109,17 @@ def _of_cluster(
     events = judged.records.events
     measured = bool((events["lost_gpu_hours"] > 0).any())
     found = savings(judged, listed, conf_level=conf_level) if measured else []
-    drained = [each for each in found if judged.lemons[each.at]]
+    by_node = {each.at: each.gpu_hours for each in found}
+    by_all = summed([each for each in found if judged.lemons[each.at]], conf_level)
+    replayed = measured and has_ledger(store)
+    if replayed:
+        by_node, by_all = _regained(store, window, judged, list(by_node), conf_level)
+    without = without_them(
+        judged,
+        judged.lemons,
+        large_hours=queries.large_hours(store, window),
+        conf_level=conf_level,
+    )
     seen = sight(store, window.selection)
     return ClusterVerdicts(
         window,
@@ -117,17 +131,26 @@ def _of_cluster(
         judged.groups,
         judged.faults,
         judged.n_at_once,
-        {each.at: each.gpu_hours for each in found},
-        summed(drained, conf_level) if measured else unknown(conf_level, 0),
-        without_them(
-            judged,
-            judged.lemons,
-            large_hours=queries.large_hours(store, window),
-            conf_level=conf_level,
-        ),
+        by_node,
+        by_all if measured else unknown(conf_level, 0),
+        replayed,
+        replace(without, regained_gpu_hours=by_all) if replayed else without,
         queries.uses_slurm(store, window.cluster),
         seen,
     )
+
+
+def _regained(
+    store: Store, window: Window, judged: JudgedCluster, places: list[int], conf_level: float
+) -> tuple[dict[int, Estimate], Estimate]:
+    """What the days regain without each of some nodes, and without all lemons."""
+    names = [(each.cluster, each.node) for each in judged.nodes]
+    lemons_of = tuple(name for name, each in zip(names, judged.lemons, strict=True) if each)
+    sets = [lemons_of, *((names[at],) for at in places)]
+    by_all, *each = regained(store, window.selection, sets, conf_level=conf_level)
+    if not lemons_of:
+        by_all = Estimate(0.0, 0.0, 0.0, conf_level, 0)
+    return dict(zip(places, each, strict=True)), by_all
 
 
 def _unjudged(node: JudgedNode) -> JudgedNode:

@@ -344,10 +344,8 @@ def _what_if(found: Sequence[ClusterVerdicts]) -> Table:
 
 
 def _as_it_was(one: WithoutThem) -> Iterator[tuple[str, str, str]]:
-    """Failures, losses and the MTTF of large jobs: as it was, and without the lemons."""
+    """Failures and the MTTF of large jobs: as it was, and without the lemons."""
     yield "Failed jobs", numbers.number(one.failures), _left(one.failures, one.avoided)
-    lost, regained = one.lost_gpu_hours, one.regained_gpu_hours
-    yield "GPU-hours lost (30-minute rule)", numbers.number(lost), _left(lost, regained)
     was, without = one.large_mttf_hours, one.large_mttf_hours_without
     yield "MTTF of jobs on more than 128 GPUs", _hours(was), _hours(without)
     ettr = "Their expected ETTR (a checkpoint each hour, 5 min to restart: assumed)"
@@ -415,5 +413,10 @@ def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[s
             )
     if selection.partition or selection.account or selection.min_gpus:
         yield "A node is judged by all jobs: filters of partition, account and size do not apply."
+    if any(of.saved and not of.replayed for of in found):
+        yield (
+            "The ledger is not built: what draining saves is foretold by the 30-minute rule. "
+            "`faultline ledger` builds it, and the days are played again without the nodes."
+        )
     if any(row.verdict == "lemon" for of in found for row in of.nodes):
         yield "The commands are to be copied; nothing is run from here."

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL
 from analytics.nodes.validation import SIMILARITY, regressions
-from analytics.nodes.validation_plan import BENCHMARKS, NodeRecord, validation_plan
+from analytics.nodes.validation_plan import BENCHMARKS, NodeRecord, PastIncident, validation_plan
 from analytics.reliability.failure_rate import poisson_rate
 from app.answers.columns import columns
 from app.answers.content import Answer, Missing, Number, Table, composed, estimated
@@ -24,10 +23,12 @@ from data.queries import validation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from analytics.estimate import Estimate
     from analytics.nodes.validation import Regressions
     from analytics.nodes.validation_plan import Benchmark, NodeTest, ValidationPlan
     from analytics.reliability.sight import Sight
     from app.ask import Ask
+    from app.words.terms import Term
     from data.filters import Selection
     from data.store import Store
 
@@ -58,7 +59,7 @@ NO_RESULTS = Missing(
         "faultline validate-plan outputs/*/results-summary.jsonl",
     ),
 )
-RATE, STAKE = "rate_per_1000_node_days", "at_stake_gpu_hours"
+RATE, LOSS, STAKE = "rate_per_1000_node_days", "loss_gpu_hours", "at_stake_gpu_hours"
 WORTH = "Which nodes are worth the time of a test"
 NO_INCIDENT = "no incident of the selection names a node"
 NO_TIME = "no job of the selection names its nodes"
@@ -69,8 +70,10 @@ class Fleet:
     """What a plan rests on."""
 
     records: tuple[NodeRecord, ...]
-    gpu_hours_per_incident: float | None
     n_incidents: int
+    """That name a node."""
+    gpu_hours_per_incident: float | None
+    """Their mean; None where there is none."""
     sight: Sight
     """On which days failures could be seen."""
 
@@ -88,22 +91,45 @@ class Fleet:
 
 
 def fleet(store: Store, selection: Selection) -> Fleet:
-    """Incidents and time in jobs of each node, and what an incident costs."""
-    mean, n = validation.loss(store, selection)
-    rows = validation.nodes(store, selection).to_dict("records")
+    """Incidents and time in jobs of each node."""
+    rows = validation.incidents(store, selection)
+    known: dict[tuple[str, str], list[PastIncident]] = {}
+    for cluster, node, day, gpu_hours, cause in rows[
+        ["cluster", "node", "day", "gpu_hours", "cause"]
+    ].itertuples(index=False):
+        known.setdefault((cluster, node), []).append(PastIncident(day, gpu_hours, cause))
     records = tuple(
         NodeRecord(
             str(row["cluster"]),
             str(row["node"]),
             float(row["exposure_node_days"]),
-            int(row["n_incidents"]),
-            json.loads(row["causes"]) if isinstance(row["causes"], str) else {},
+            float(row["window_days"]),
+            tuple(known.get((row["cluster"], row["node"]), ())),
             float(row["n_gpus"]),
         )
-        for row in rows
+        for row in validation.nodes(store, selection).to_dict("records")
     )
-    seen = sight.sight(store, selection)
-    return Fleet(records, None if seen.jobs_unknown else mean, n, seen)
+    seen, n = sight.sight(store, selection), validation.n_incidents(store, selection)
+    mean = float(rows["gpu_hours"].sum()) / n if n and not seen.jobs_unknown else None
+    return Fleet(records, n, mean, seen)
+
+
+def planned(
+    store: Store,
+    selection: Selection,
+    regressed: frozenset[str],
+    *,
+    horizon_days: float,
+    benchmarks: tuple[Benchmark, ...],
+    conf_level: float,
+) -> ValidationPlan:
+    """The plan of a fleet, some of whose nodes results show regressed."""
+    records = [
+        replace(each, regressed=each.node in regressed) for each in fleet(store, selection).records
+    ]
+    return validation_plan(
+        records, horizon_days=horizon_days, benchmarks=benchmarks, conf_level=conf_level
+    )
 
 
 @dataclass(frozen=True)
@@ -135,11 +161,11 @@ def answer(
 ) -> Answer:
     """Which nodes to test next, with what; results of benchmarks come first."""
     known = ask(fleet, selection)
-    regressed = set(results.found.regressed) if results else set()
-    records = [replace(each, regressed=each.node in regressed) for each in known.records]
-    plan = validation_plan(
-        records,
-        gpu_hours_per_incident=known.gpu_hours_per_incident or 0.0,
+    regressed = frozenset(results.found.regressed) if results else frozenset[str]()
+    plan = ask(
+        planned,
+        selection,
+        regressed,
         horizon_days=horizon_days,
         benchmarks=timed(minutes or {}),
         conf_level=conf_level,
@@ -156,7 +182,7 @@ def answer(
     return Answer(
         _sentence(plan, results, known if lacks else None),
         (
-            *(_unknown(lacks) if lacks else _headlines(plan, known, conf_level)),
+            *(_unknown(lacks) if lacks else _headlines(plan, conf_level)),
             *_result_numbers(results),
         ),
         (*of_results, *blocks) if regressed else (*blocks, *of_results),
@@ -238,6 +264,7 @@ def _unknown(lacks: str) -> tuple[Number, ...]:
     """The same numbers where there is nothing to rest them on."""
     shown = (
         of_nodes.WORTH_TESTING,
+        of_nodes.LOSS_AHEAD,
         of_nodes.AT_STAKE,
         of_nodes.COST_OF_TESTS,
         of_nodes.HARDWARE_INCIDENTS,
@@ -245,31 +272,30 @@ def _unknown(lacks: str) -> tuple[Number, ...]:
     return tuple(Number(term, numbers.UNKNOWN, lacks) for term in shown)
 
 
-def _headlines(plan: ValidationPlan, known: Fleet, conf_level: float) -> tuple[Number, ...]:
+def _headlines(plan: ValidationPlan, conf_level: float) -> tuple[Number, ...]:
     worth = plan.worthwhile
-    stake = sum(each.at_stake_gpu_hours.value or 0.0 for each in worth)
     cost = sum(each.cost_gpu_hours for each in worth)
     horizon = f"in {plan.horizon_days:g} days"
-    n = sum(each.n_incidents for each in known.records)
-    exposure = sum(each.exposure_node_days for each in known.records) / 1_000.0
-    rate = poisson_rate(n, exposure, conf_level)
-    bounds = (
-        [
-            numbers.number(stake * (each or 0.0) / (n / exposure))
-            for each in (rate.lower, rate.upper)
-        ]
-        if n and exposure
-        else []
-    )
-    by_rate = f"{' to '.join(bounds)} by the rate's interval, {horizon}" if bounds else horizon
+    n = sum(each.record.n_incidents for each in plan.tests)
+    exposure = sum(each.record.exposure_node_days for each in plan.tests) / 1_000.0
     return (
         composed(of_nodes.WORTH_TESTING, f"{len(worth):,} of {len(plan.tests):,}", horizon,
                  exact=len(worth)),
-        composed(of_nodes.AT_STAKE, numbers.number(stake), by_rate, exact=stake, unit="GPU-hours"),
+        _hours(of_nodes.LOSS_AHEAD, plan.loss_gpu_hours, horizon),
+        _hours(of_nodes.AT_STAKE, plan.at_stake_gpu_hours, horizon),
         composed(of_nodes.COST_OF_TESTS, numbers.number(cost), "by running times assumed",
                  exact=cost, unit="GPU-hours"),
-        estimated(of_nodes.HARDWARE_INCIDENTS, "rate", rate),
+        estimated(of_nodes.HARDWARE_INCIDENTS, "rate", poisson_rate(n, exposure, conf_level)),
     )  # fmt: skip
+
+
+def _hours(term: Term, hours: Estimate, horizon: str) -> Number:
+    """GPU-hours that are to come."""
+    spread = numbers.interval(hours)
+    basis = f"{spread} ({numbers.level(hours)}), n = {hours.n:,}, {horizon}"
+    return Number(
+        term, numbers.number(hours.value), basis, spread, numbers.count(hours.n), hours, "GPU-hours"
+    )
 
 
 def _why(test: NodeTest) -> str:
@@ -304,6 +330,13 @@ PLAN = (
     field("tests", of=lambda test: list(test.tests), on=JSON),
     Column("minutes", "Minutes", "number"),
     Column("cost_gpu_hours", "Costs (GPU-h)", "number"),
+    field(
+        LOSS,
+        "Will cost (GPU-h)",
+        "rate",
+        names={"csv": (LOSS,)},
+        help=of_nodes.LOSS_AHEAD.definition,
+    ),
     field(STAKE, "At stake (GPU-h)", "rate", names={"csv": (STAKE,)}),
     field("why", "Why", of=_why),
     Field(_CLUSTER, "record.cluster"),
@@ -334,9 +367,9 @@ def _notes(known: Fleet) -> Iterator[str]:
     if known.gpu_hours_per_incident is not None:
         yield (
             f"An incident costs {numbers.number(known.gpu_hours_per_incident)} GPU-hours, the mean "
-            f"of {known.n_incidents:,}, by the 30-minute rule. What tests find is taken from "
-            "SuperBench's fleet (arXiv 2402.06194); their running times are assumed: give your own "
-            "with `--minutes`."
+            f"of {known.n_incidents:,}, by the 30-minute rule. What tests find of kinds that are "
+            "rare here is taken from SuperBench's fleet (arXiv 2402.06194); running times are "
+            "assumed: give your own with `--minutes`."
         )
     silent = sum(not each.exposure_node_days for each in known.records)
     if silent:
@@ -369,6 +402,8 @@ def _fleet_record(plan: ValidationPlan, known: Fleet) -> dict[str, Any]:
         "rate_per_1000_node_days": (
             None if known.lacks == NO_TIME or known.unseen else plan.rate_per_1000_node_days
         ),
+        LOSS: None if known.lacks else plan.loss_gpu_hours,
+        STAKE: None if known.lacks else plan.at_stake_gpu_hours,
         "gpu_hours_per_incident": known.gpu_hours_per_incident,
         "n_incidents": None if known.unseen else known.n_incidents,
         **sight.record(known.sight),

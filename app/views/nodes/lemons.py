@@ -6,9 +6,10 @@ from analytics.nodes.records import WINDOW_DAYS
 from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import copy_button, filter_bar, inputs, page_head
+from app.widgets import copy_button, filter_bar, inputs, ledger_build, page_head
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
+ledger_build.ensure()
 head = st.container()
 days = inputs.number(
     "Days judged",

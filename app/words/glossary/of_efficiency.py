@@ -126,7 +126,8 @@ REGAINED = Term(
 BY_NODES = Term(
     "Without the nodes",
     "What failures of these nodes cost, with what had to make room for their requeued jobs, less "
-    "what the failures of healthy nodes in their place would have cost.",
+    "what the failures of healthy nodes in their place would have cost. Drawn towards what nodes "
+    "differ by more than chance: the same number as on the Lemons page.",
     unit="GPU-h",
     pages=_WHAT_IF,
 )

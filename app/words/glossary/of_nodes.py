@@ -21,8 +21,10 @@ LEMONS = Term(
 )
 SAVED = Term(
     "GPU-hours saved by draining",
-    "Of jobs that the lemons would end in as many days ahead, by the 30-minute rule, less those "
-    "that healthy nodes in their place would end. What draining itself costs is not taken off.",
+    "Lost work and restarts that the same days regain when they are played again without the "
+    "lemons (What if), less those of healthy nodes in their place, drawn towards what nodes "
+    "differ by more than chance. A failure that several nodes are at fault for is saved only by "
+    "draining all of them. What draining itself costs is not taken off.",
     unit="GPU-h",
     pages=_LEMONS,
 )
@@ -135,15 +137,22 @@ NOT_HELD_BY_CHANCE = Term(
 )
 WORTH_TESTING = Term(
     "Nodes worth testing",
-    "Nodes where the GPU-hours at stake exceed those of the tests: chance of an incident in the "
-    "horizon x GPU-hours of an incident x share of defects that the tests find.",
+    "Nodes where the GPU-hours at stake exceed those of the tests.",
     source=_SUPERBENCH,
+    pages=_VALIDATION,
+)
+LOSS_AHEAD = Term(
+    "GPU-hours that incidents will cost",
+    "Of these nodes in the horizon, if they are in jobs as much as before: incidents to come x "
+    "what one costs. The interval is of what will come, not of the mean.",
+    unit="GPU-h",
     pages=_VALIDATION,
 )
 AT_STAKE = Term(
     "GPU-hours at stake",
-    "Of these nodes, GPU-hours that incidents of the horizon would cost whose defect the tests "
-    "find. An upper bound of what is saved: a defect may come later than its test.",
+    "Of what incidents of these nodes will cost in the horizon, the part of kinds that the tests "
+    "find. The interval is of what will come. Less may be saved: a defect may come later than its "
+    "test.",
     unit="GPU-h",
     pages=_VALIDATION,
 )

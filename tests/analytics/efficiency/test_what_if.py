@@ -11,7 +11,7 @@ import pytest
 from analytics.efficiency.best_interval import best_interval
 from analytics.efficiency.ettr_forms import daly_young_interval, optimal_interval
 from analytics.efficiency.habits import OBSERVED, ONE_NODE, SEVERAL_NODES, Habit, Habits, habits
-from analytics.efficiency.what_if import Change, WhatIf, what_if
+from analytics.efficiency.what_if import Change, WhatIf, regained_without, what_if
 from analytics.errors import OutOfRangeError
 from analytics.estimate import Estimate
 from tests.analytics.efficiency.simulated_cluster import N_NODES, Cluster, Truth
@@ -103,17 +103,40 @@ def test_a_node_that_fails_as_others_do_regains_nothing_in_the_mean() -> None:
     assert found.gross > 0
 
 
-def test_hindsight_counts_for_less_where_nodes_hardly_differ() -> None:
+def test_an_excess_counts_for_less_where_nodes_hardly_differ() -> None:
     even = ATTEMPTS.assign(
         node=[None if node is None else f"n{place % N_NODES}"
               for place, node in enumerate(ATTEMPTS["node"])]
     )  # fmt: skip
     worst = nodes(*range(3))
-    before, within = (played(Change(worst, how), even) for how in (False, True))
-    assert within.nodes[0].counted == 0.0
-    assert before.nodes[0].counted == 1.0
-    lemons = played(Change(nodes(*by_failures()[:1]), hindsight=True)).nodes[0]
+    assert played(Change(worst), even).nodes[0].counted == 0.0
+    lemons = played(Change(nodes(*by_failures()[:1]))).nodes[0]
     assert 0.2 < lemons.counted < 1.0
+
+
+def test_sets_of_nodes_regain_what_the_period_without_them_does() -> None:
+    worst = by_failures()[:3]
+    sets = [nodes(*worst), nodes(worst[0]), nodes(worst[2])]
+    habit = {"several_nodes": STATED, "one_node": STATED}
+    together = regained_without(ATTEMPTS, habit, EXPOSURE, sets)
+    assert together == [played(Change(each, "best")).by_nodes for each in sets]
+
+
+def test_a_job_that_two_nodes_are_at_fault_for_is_saved_by_draining_both_alone() -> None:
+    """All failures of the worst node are as much another's."""
+    first, second = by_failures()[:2]
+    both = ATTEMPTS.assign(
+        implicated=[
+            [node, f"n{second}"] if node == f"n{first}" else None for node in ATTEMPTS["node"]
+        ]
+    )
+    alone, other, pair = (
+        played(Change(nodes(*each)), both) for each in ((first,), (second,), (first, second))
+    )
+    assert (alone.nodes[0].failures, alone.nodes[0].cost) == (0, 0.0)
+    assert alone.by_nodes.value <= 0  # type: ignore[operator]
+    assert pair.by_nodes.value > alone.by_nodes.value + other.by_nodes.value + 1  # type: ignore[operator]
+    assert pair.nodes[0].failures == played(Change(nodes(first))).nodes[0].failures
 
 
 def test_failures_without_a_node_stay_and_without_any_node_nothing_is_known() -> None:
@@ -262,7 +285,7 @@ def test_the_interval_covers_the_truth_of_simulated_clusters(
             cluster.attempts(month),
             {"several_nodes": STATED, "one_node": STATED},
             cluster.exposure(),
-            Change(nodes(*worst), hindsight, minutes),
+            Change(nodes(*worst), minutes),
             seed=turn,
         )
         pairs = ((found.by_nodes, truth.by_nodes(worst)), (found.by_interval, truth.by_interval))
