@@ -38,6 +38,8 @@ class Change:
 
     nodes: tuple[Node, ...] = ()
     """Left out: cluster and node."""
+    hindsight: bool = True
+    """They were chosen by this very period, or perhaps so."""
     interval_min: Every = None
     """Minutes between checkpoints of runs on several nodes, > 0; `best` for that at which this
     period would have cost least; None as they saved."""
@@ -58,7 +60,8 @@ class LeftOut:
     cost: float
     """Of these failures and of what had to make room for their requeues: lost work and restarts."""
     counted: float
-    """Share of the excess over a healthy node that is expected again."""
+    """Share of the excess over a healthy node that is expected again: 1 where the node was chosen
+    by what was known before, less where it was chosen in hindsight."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def what_if(
     writing costs W(D) - W more: R_D = sum d_j - (W(D) - W); together the failures that are left
     gain, R = R_M + sum_{not M} d_j + U delta - (W(D) - W), delta being as l of d_j.
 
-    The worst nodes had bad luck, too, whoever chose them: the excess of node i counts by
+    Nodes chosen in hindsight had bad luck, too: the excess of node i counts by
     s_i = v u_i / (1 + v u_i), the posterior mean where rates of nodes are gamma with variance v
     around 1 (by moments), u_i being what is usual at its exposure. How much they differ is not well
     known: the interval reaches as far as with the excess in full.
@@ -166,7 +169,7 @@ def what_if(
     attempts = attempts.reset_index(drop=True)
     saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)
     central, _, corners = saved
-    left_out = _left_out(attempts, exposure, change.nodes)
+    left_out = _left_out(attempts, exposure, change.nodes, hindsight=change.hindsight)
     asked = _asked(attempts, exposure, left_out)
     held = summed(asked, central)
     best = _best(held)
@@ -187,14 +190,16 @@ def regained_without(
     conf_level: float = CONF_LEVEL,
     seed: int = 0,
 ) -> list[Estimate]:
-    """GPU-hours regained without each set of nodes: `WhatIf.by_nodes` of each, to the digit."""
+    """GPU-hours regained without each set of nodes, chosen in hindsight: `WhatIf.by_nodes` of each,
+    to the digit.
+    """
     validate.conf_level(conf_level)
     rng = np.random.default_rng(seed)
     attempts = attempts.reset_index(drop=True)
     saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)
     found = []
     for nodes in sets:
-        left_out = _left_out(attempts, exposure, nodes)
+        left_out = _left_out(attempts, exposure, nodes, hindsight=True)
         asked = replace(_asked(attempts, exposure, left_out), with_curve=False)
         if not attempts["bucket"].notna().any() or not _comparable(asked, left_out):
             found.append(unknown(conf_level, 0))
@@ -221,7 +226,7 @@ def _chance(
     else:
         chance = [held.drawn(DRAWS, rng)]
     chance += [summed(asked, times).drawn(DRAWS, rng) for times in corners]
-    if asked.left_out.any():
+    if (asked.share[asked.left_out] < 1.0).any():
         in_full = replace(
             asked, share=asked.left_out.astype(float), exposure_ratio=asked.full_ratio
         )
@@ -238,7 +243,7 @@ def _best(sums: Sums) -> float | None:
 
 
 def _left_out(
-    attempts: pd.DataFrame, exposure: pd.DataFrame, nodes: Sequence[Node]
+    attempts: pd.DataFrame, exposure: pd.DataFrame, nodes: Sequence[Node], *, hindsight: bool
 ) -> tuple[LeftOut, ...]:
     """The nodes with their exposure and failures, and by how much their excess counts."""
     days = {
@@ -264,7 +269,7 @@ def _left_out(
     for cluster, node in chosen:
         held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
         failures, exposed_days, rate = fleets[cluster]
-        share = _counted(failures, exposed_days, held)
+        share = _counted(failures, exposed_days, held) if hindsight else 1.0
         found.append(LeftOut(cluster, node, held, n, held * rate, 0.0, share))
     return tuple(found)
 

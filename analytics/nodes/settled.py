@@ -14,6 +14,8 @@ from analytics.nodes.lemons import MOST_FAILING
 from analytics.nodes.ratios import GRID
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from analytics.arrays import Bools, Ints
     from analytics.nodes.lemons import JudgedCluster
 
@@ -33,11 +35,20 @@ def settled(judged: JudgedCluster) -> JudgedCluster:
         still = _may_save_nothing(_failed_again(judged, places, k), chosen)
         for at in places[~still[places]].tolist():
             failing_days.setdefault(at, k)
+    return watched(judged, places.tolist(), failing_days)
+
+
+def watched(
+    judged: JudgedCluster, places: Iterable[int], failing_days: Mapping[int, int] | None = None
+) -> JudgedCluster:
+    """The cluster with those lemons among some nodes to be watched: draining may save nothing."""
     nodes = list(judged.nodes)
-    for at in places.tolist():
-        nodes[at] = replace(
-            nodes[at], verdict="watch", why=NOTHING_SAVED, failing_days=failing_days.get(at)
-        )
+    for at in places:
+        if nodes[at].verdict == "lemon":
+            decided_by = (failing_days or {}).get(at)
+            nodes[at] = replace(
+                nodes[at], verdict="watch", why=NOTHING_SAVED, failing_days=decided_by
+            )
     return replace(judged, nodes=tuple(nodes))
 
 

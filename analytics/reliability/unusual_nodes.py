@@ -22,6 +22,7 @@ GAIN: Final = 4.0
 """Log-likelihood that unusual nodes must add before any is told."""
 FRAILTIES: Final = (1e-5, 20.0)
 """Variances between usual nodes, over their mean squared, that are looked at."""
+LOG_SCALES: Final = (-20.0, 20.0)
 STARTS: Final = ((0.0, -1.0, -3.0), (-1.0, 0.5, -3.0))
 """Logarithms of scale and variance, and the share's logit, from which the likeliest are sought."""
 
@@ -72,8 +73,8 @@ def _of_multiples(
     n: Floats, m: Floats, times: Floats, log_scale: float, log_frailty: float
 ) -> Floats:
     """Logarithm of the negative binomial's probability of each count, shape (n_times, n_nodes)."""
-    mean = times[:, None] * m * np.exp(log_scale)
-    shape = 1.0 / np.clip(np.exp(log_frailty), *FRAILTIES)
+    mean = times[:, None] * m * np.exp(np.clip(log_scale, *LOG_SCALES))
+    shape = 1.0 / np.exp(np.clip(log_frailty, *np.log(FRAILTIES)))
     of_count = special.gammaln(n + shape) - special.gammaln(shape) - special.gammaln(n + 1.0)
     log_probability: Floats = (
         of_count - shape * np.log1p(mean / shape) + n * np.log(mean / (shape + mean))

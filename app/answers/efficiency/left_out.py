@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 
 By = Literal["before", "within"]
 HOW: dict[str, str] = {
-    "before": "Chosen by what was known before the period began.",
-    "within": "Chosen by the period itself.",
-    "named": "Named.",
+    "before": "Chosen by what was known before the period began: what they cost in it is no part "
+    "of why they were chosen, so their excess counts in full.",
+    "within": "Chosen by the period itself, in hindsight: the worst had bad luck, too. So their "
+    "excess over healthy nodes counts only by as much as rates of nodes differ more than chance, "
+    "as on Lemons.",
+    "named": "Named, perhaps because of this period: their excess over healthy nodes counts only "
+    "by as much as rates of nodes differ more than chance.",
     "nobody": "Before the period nothing was known against any node: they are chosen by the period "
-    "itself.",
+    "itself, in hindsight, and their excess counts only by as much as rates of nodes differ more "
+    "than chance.",
 }
-REGRESSES = (
-    "The worst nodes had bad luck, too: their excess over healthy nodes counts only by as much as "
-    "rates of nodes differ more than chance. A failure that several nodes are at fault for is "
-    "regained only without all of them."
-)
+SEVERAL = "A failure that several nodes are at fault for is regained only without all of them."
 MOST_TOLD = 5
 
 
@@ -46,6 +47,11 @@ class Chosen:
     """Key of `HOW`; empty where none is left out."""
     why: dict[tuple[str, str], tuple[str, float | None]]
     """Verdict and score of each, of those that were ranked."""
+
+    @property
+    def hindsight(self) -> bool:
+        """Whether the period itself may have chosen them."""
+        return self.how != "before"
 
 
 def chosen(ask: Ask, selection: Selection, worst: int, named: Sequence[str], by: By) -> Chosen:

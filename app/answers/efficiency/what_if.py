@@ -317,7 +317,7 @@ class Shown:
             yield f"{NODES_UNKNOWN[:1].upper()}{NODES_UNKNOWN[1:]}."
         elif self.chosen.nodes:
             yield (
-                f"{left_out.HOW[self.chosen.how]} {left_out.REGRESSES} Healthy nodes in their "
+                f"{left_out.HOW[self.chosen.how]} {left_out.SEVERAL} Healthy nodes in their "
                 f"place would have had "
                 f"{numbers.number(sum(each.usual for each in found.nodes))} failures."
             )
@@ -502,7 +502,7 @@ def answer(
     wish = wish or Wish()
     of = ask(period, selection)
     nodes = left_out.chosen(ask, of, wish.worst, wish.nodes, wish.by)
-    change = Change(nodes.nodes, wish.interval)
+    change = Change(nodes.nodes, nodes.hindsight, wish.interval)
     found = ask(played, of, change, conf_level=conf_level)
     best = best_interval.of_size(ask, of, wish.gpus, conf_level=conf_level)
     shown = Shown(ask, of, wish, nodes, found, best)

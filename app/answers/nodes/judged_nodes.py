@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from analytics.estimate import Estimate, unknown
 from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords, signals
-from analytics.nodes.settled import settled
+from analytics.nodes.settled import settled, watched
 from app.answers.efficiency.played import regained
 from app.answers.reliability.sight import BASIS, sight
 from data.queries import lemons as queries
@@ -113,7 +114,7 @@ def _of_cluster(
     by_all = summed([each for each in found if judged.lemons[each.at]], conf_level)
     replayed = measured and has_ledger(store)
     if replayed:
-        by_node, by_all = _regained(store, window, judged, list(by_node), conf_level)
+        judged, by_node, by_all = _regained(store, window, judged, list(by_node), conf_level)
     without = without_them(
         judged,
         judged.lemons,
@@ -142,15 +143,17 @@ def _of_cluster(
 
 def _regained(
     store: Store, window: Window, judged: JudgedCluster, places: list[int], conf_level: float
-) -> tuple[dict[int, Estimate], Estimate]:
-    """What the days regain without each of some nodes, and without all lemons."""
-    names = [(each.cluster, each.node) for each in judged.nodes]
-    lemons_of = tuple(name for name, each in zip(names, judged.lemons, strict=True) if each)
-    sets = [lemons_of, *((names[at],) for at in places)]
-    by_all, *each = regained(store, window.selection, sets, conf_level=conf_level)
-    if not lemons_of:
-        by_all = Estimate(0.0, 0.0, 0.0, conf_level, 0)
-    return dict(zip(places, each, strict=True)), by_all
+) -> tuple[JudgedCluster, dict[int, Estimate], Estimate]:
+    """What the days regain without each of some nodes, and without all lemons: those of which that
+    may be nothing are to be watched.
+    """
+    names = [(node.cluster, node.node) for node in judged.nodes]
+    of_days = partial(regained, store, window.selection, conf_level=conf_level)
+    by_node = dict(zip(places, of_days([(names[at],) for at in places]), strict=True))
+    judged = watched(judged, [at for at in places if (by_node[at].lower or 0.0) <= 0])
+    drained = tuple(name for name, lemon in zip(names, judged.lemons, strict=True) if lemon)
+    nothing = Estimate(0.0, 0.0, 0.0, conf_level, 0)
+    return judged, by_node, of_days([drained])[0] if drained else nothing
 
 
 def _unjudged(node: JudgedNode) -> JudgedNode:

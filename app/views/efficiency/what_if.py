@@ -24,7 +24,8 @@ KNOWN: dict[str, By] = {"before the period": "before", "within it": "within"}
 HELP = {
     "over": "The last whole month that is recorded, or the period chosen in the sidebar.",
     "worst": "So many nodes, the worst by the ranking of the Lemons page.",
-    "known": "Ranked by what was known before the period began, or by the period itself.",
+    "known": "What was known before the period began ranks them without hindsight. Ranked within "
+    "the period, the worst had bad luck, too: their excess then counts only in part, as on Lemons.",
     "nodes": "These instead, separated by commas.",
     "interval": "Between checkpoints of runs on several nodes: the one at which the period would "
     "have cost least, as they saved, or so many minutes.",

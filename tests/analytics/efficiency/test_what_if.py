@@ -103,13 +103,15 @@ def test_a_node_that_fails_as_others_do_regains_nothing_in_the_mean() -> None:
     assert found.gross > 0
 
 
-def test_an_excess_counts_for_less_where_nodes_hardly_differ() -> None:
+def test_hindsight_counts_for_less_where_nodes_hardly_differ() -> None:
     even = ATTEMPTS.assign(
         node=[None if node is None else f"n{place % N_NODES}"
               for place, node in enumerate(ATTEMPTS["node"])]
     )  # fmt: skip
     worst = nodes(*range(3))
-    assert played(Change(worst), even).nodes[0].counted == 0.0
+    before, within = (played(Change(worst, how), even) for how in (False, True))
+    assert within.nodes[0].counted == 0.0
+    assert before.nodes[0].counted == 1.0
     lemons = played(Change(nodes(*by_failures()[:1]))).nodes[0]
     assert 0.2 < lemons.counted < 1.0
 
@@ -285,7 +287,7 @@ def test_the_interval_covers_the_truth_of_simulated_clusters(
             cluster.attempts(month),
             {"several_nodes": STATED, "one_node": STATED},
             cluster.exposure(),
-            Change(nodes(*worst), minutes),
+            Change(nodes(*worst), hindsight, minutes),
             seed=turn,
         )
         pairs = ((found.by_nodes, truth.by_nodes(worst)), (found.by_interval, truth.by_interval))
