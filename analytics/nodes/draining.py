@@ -89,6 +89,8 @@ def savings(
     share of such, drawn towards the fleet's alike, with losses from those of all nodes.
     """
     validate.conf_level(conf_level)
+    if not chosen.any():
+        return []
     rng = np.random.default_rng(0)
     losses, n = _losses(judged.records), judged.ratios.n
     lost, usual = losses.sum(), max(float(judged.found.weight.sum()), 1.0)
@@ -238,9 +240,10 @@ def _by_failure(judged: JudgedCluster) -> tuple[Floats, Floats]:
     at = judged.found.at(place, day)
     known = judged.found.place[at] == place  # a front end has none
     occasions, of = np.unique(at[known], return_inverse=True)
-    lost = np.bincount(of, rows["lost_gpu_hours"].to_numpy(dtype=np.float64)[known])
+    lost: Floats = np.zeros(max(len(occasions), 1))
+    np.add.at(lost, of, rows["lost_gpu_hours"].to_numpy(dtype=np.float64)[known])
     n = np.bincount(judged.found.place[occasions], minlength=len(judged.records.nodes))
-    return lost if len(lost) else np.zeros(1), n.astype(np.float64)
+    return lost, n.astype(np.float64)
 
 
 def _sums(rng: np.random.Generator, numbers: Ints, drawn: Floats) -> Floats:

@@ -80,11 +80,17 @@ class Episodes:
         n = len(place)
         nobody, kind = np.full(n, _NOBODY), np.zeros(n, dtype=np.int64)
         more = Episodes(place, day, day, kind, np.ones(n), nobody, nobody, self.users)
-        both = [
-            np.concatenate([getattr(each, name) for each in (self, more)])
-            for name in ("place", "day", "until_day", "kind", "weight", "user", "owner")
-        ]
-        return Episodes(*both, self.users).where(np.lexsort((both[1], both[0])))
+        joined = Episodes(
+            np.append(self.place, more.place),
+            np.append(self.day, more.day),
+            np.append(self.until_day, more.until_day),
+            np.append(self.kind, more.kind),
+            np.append(self.weight, more.weight),
+            np.append(self.user, more.user),
+            np.append(self.owner, more.owner),
+            self.users,
+        )
+        return joined.where(np.lexsort((joined.day, joined.place)))
 
     def at(self, place: Ints, day: Floats) -> Ints:
         """Occasion of each record, by its node and time."""
