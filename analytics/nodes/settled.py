@@ -23,7 +23,7 @@ NOTHING_SAVED: Final = "draining it may save nothing"
 
 
 def settled(judged: JudgedCluster) -> JudgedCluster:
-    """The cluster with those lemons to be watched of which draining may save nothing.
+    """The cluster with those lemons to be watched of which draining may save nothing, as foretold.
 
     That is where the interval (90 %) of what draining saves includes 0; where no loss of any job
     is known, where that of the ratio includes 1. Further failures are tried until it does not.

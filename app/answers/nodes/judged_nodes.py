@@ -21,6 +21,7 @@ from data.queries.efficiency import has_ledger
 if TYPE_CHECKING:
     import pandas as pd
 
+    from analytics.arrays import Bools
     from analytics.nodes.draining import BackTest, WithoutThem
     from analytics.nodes.lemons import JudgedCluster, JudgedNode
     from analytics.nodes.records import Signal
@@ -95,7 +96,7 @@ def verdicts(
     windows = queries.windows(store, selection, days)
     records = [node_records(store, window) for window in windows]
     kept = [at for at, each in enumerate(records) if len(each.nodes)]
-    judged = map(settled, lemons([records[at] for at in kept], conf_level=conf_level))
+    judged = lemons([records[at] for at in kept], conf_level=conf_level)
     return tuple(
         _of_cluster(store, windows[at], each, conf_level)
         for at, each in zip(kept, judged, strict=True)
@@ -105,16 +106,15 @@ def verdicts(
 def _of_cluster(
     store: Store, window: Window, judged: JudgedCluster, conf_level: float
 ) -> ClusterVerdicts:
-    """One cluster with its savings."""
+    """One cluster with its savings, whose intervals tell lemons from nodes to watch."""
     listed = np.array([each.verdict in LISTED for each in judged.nodes], dtype=bool)
     events = judged.records.events
     measured = bool((events["lost_gpu_hours"] > 0).any())
-    found = savings(judged, listed, conf_level=conf_level) if measured else []
-    by_node = {each.at: each.gpu_hours for each in found}
-    by_all = summed([each for each in found if judged.lemons[each.at]], conf_level)
     replayed = measured and has_ledger(store)
     if replayed:
-        judged, by_node, by_all = _regained(store, window, judged, list(by_node), conf_level)
+        judged, by_node, by_all = _regained(store, window, judged, listed, conf_level)
+    else:
+        judged, by_node, by_all = _foretold(judged, listed if measured else None, conf_level)
     without = without_them(
         judged,
         judged.lemons,
@@ -133,7 +133,7 @@ def _of_cluster(
         judged.faults,
         judged.n_at_once,
         by_node,
-        by_all if measured else unknown(conf_level, 0),
+        by_all,
         replayed,
         replace(without, regained_gpu_hours=by_all) if replayed else without,
         queries.uses_slurm(store, window.cluster),
@@ -141,12 +141,25 @@ def _of_cluster(
     )
 
 
-def _regained(
-    store: Store, window: Window, judged: JudgedCluster, places: list[int], conf_level: float
+def _foretold(
+    judged: JudgedCluster, listed: Bools | None, conf_level: float
 ) -> tuple[JudgedCluster, dict[int, Estimate], Estimate]:
-    """What the days regain without each of some nodes, and without all lemons: those of which that
-    may be nothing are to be watched.
+    """What draining each of the nodes that are listed saves in as many days, and all lemons."""
+    judged = settled(judged)
+    if listed is None:  # no loss of any job is known
+        return judged, {}, unknown(conf_level, 0)
+    found = savings(judged, listed, conf_level=conf_level)
+    by_all = summed([each for each in found if judged.lemons[each.at]], conf_level)
+    return judged, {each.at: each.gpu_hours for each in found}, by_all
+
+
+def _regained(
+    store: Store, window: Window, judged: JudgedCluster, listed: Bools, conf_level: float
+) -> tuple[JudgedCluster, dict[int, Estimate], Estimate]:
+    """What the days regain without each of the nodes that are listed, and without all lemons: those
+    of which that may be nothing are to be watched.
     """
+    places = np.flatnonzero(listed).tolist()
     names = [(node.cluster, node.node) for node in judged.nodes]
     of_days = partial(regained, store, window.selection, conf_level=conf_level)
     by_node = dict(zip(places, of_days([(names[at],) for at in places]), strict=True))
