@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,8 +63,8 @@ def doubted(records: NodeRecords, found: Episodes, place: int) -> OneUser | None
     everywhere = _use(use[use["user"] == user])
     elsewhere = failed[(failed["user"] == user) & (failed["place"] != place)]
     f = int(np.floor(elsewhere["share"].sum()))
-    spared = stats.binom.sf(k - 1, n, _share(by_user, by_all))
-    own_fault = stats.binom.sf(k - 1, k + f, _share(by_user, everywhere))
+    spared = special.bdtrc(k - 1, n, _share(by_user, by_all))
+    own_fault = special.bdtrc(k - 1, k + f, _share(by_user, everywhere))
     if spared > SPARED and own_fault <= ELSEWHERE:
         return None
     return OneUser(k, n, max(by_all[0] - by_user[0], 0.0))

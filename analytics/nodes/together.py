@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse, special
 
 from analytics.nodes.episodes import of_checks
 
@@ -151,7 +151,7 @@ def _beyond_chance(down: _Moments, pairs: Ints, days: float) -> Ints:
         [_by_chance(down.day[down.place == a], down.day[down.place == b], days) for a, b in nodes]
     )
     n = n_down[nodes].min(axis=1, initial=len(down.day))
-    p = stats.binom.sf(times - 1, n, np.minimum(mean / n, 1.0))
+    p = special.bdtrc(times - 1, n, np.minimum(mean / n, 1.0))
     found: Ints = nodes[p * n_pairs <= LEVEL]
     return found
 
