@@ -81,15 +81,16 @@ def test_why_a_job_died(page: Page, store: Path) -> None:
     assert clicks(page) == 1
 
 
-def test_three_nodes_to_drain_and_why(page: Page, store: Path) -> None:
-    lemons = [
-        row["node"]
+def test_which_nodes_to_drain_or_to_watch_and_why(page: Page, store: Path) -> None:
+    asked = {"lemon": "Drain", "watch": "Watch"}
+    listed = [
+        f"{asked[row['verdict']]} {row['node']}"
         for row in faultline("lemons", "--store", str(store))
-        if row["verdict"] == "lemon"
+        if row["verdict"] in asked
     ]
-    assert len(lemons) >= 3
-    for node in lemons[:3]:
-        row = page.locator('[class*="st-key-action_"]').filter(has_text=f"Drain {node}")
+    assert len(listed) >= 3
+    for words in listed[:3]:
+        row = page.locator('[class*="st-key-action_"]').filter(has_text=words)
         expect(row).to_contain_text(re.compile(r"\d+ occasions, [\d.]+ usual"))
     assert clicks(page) == 0
 
