@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SECONDS: dict[str, float] = json.loads(
     Path(__file__).with_name("slow_seconds.json").read_text("utf-8")
 )
-"""File -> processor seconds of its slow tests: estimated, until somebody measures them anew."""
+"""File -> processor seconds of its slow tests: measured where they ran since, else estimated."""
 OF_ANOTHER_FILE = 1.0
 """Seconds of a file without slow tests, or of which nothing is known."""
 
