@@ -28,6 +28,8 @@ UNKNOWN: Final = "unknown"
 """Cause of an incident that nobody knows."""
 DEFECTIVE: Final = 0.1036
 """Share of nodes that SuperBench found defective."""
+A_SECOND: Final = 1.0 / 86_400.0
+"""Node-days of jobs below which there is no rate."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def validation_plan(
     validate.conf_level(conf_level)
     validate.positive("horizon_days", horizon_days, "pass e.g. 28")
     past = _past(records)
-    if not len(past.place) or not past.exposure.sum():
+    if not len(past.place) or past.exposure.sum() < A_SECOND:
         return _without_incidents(records, horizon_days, benchmarks, conf_level)
     of_fleet = rates(past, horizon_days)
     losses = of_fleet.expected * past.busy_ratio * horizon_days * expected_costs(past)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import OutOfRangeError
@@ -193,6 +193,7 @@ def test_tests_that_cost_more_than_incidents_are_not_planned() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 60), st.integers(0, 20)), min_size=1, max_size=30))
+@example([(5e-324, 1)])
 def test_any_records_have_a_plan(rows: list[tuple[float, int]]) -> None:
     records = [record(f"n{at}", days, n) for at, (days, n) in enumerate(rows)]
     plan = validation_plan(records)

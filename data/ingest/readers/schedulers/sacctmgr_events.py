@@ -87,16 +87,19 @@ class _Layout:
 
         A delimiter too many belongs to the reason, the one free text, if all else then fits.
         """
-        fields = self.split(text)
-        extra = len(fields) - len(self.columns)
+        n_more = text.count(self.delimiter) + 1 - len(self.columns)
+        fields = self.split(text) if n_more <= 1 else []
+        extra = (
+            len(fields) - len(self.columns) if fields else n_more
+        )  # thousands cost time to split
         _, _, last_line = text.rpartition(LINE_BREAK)
         if extra < 0 or (last_line != text and isinstance(self.resolve(last_line), list)):
             return "too few fields"
         if extra > 0 and "reason" in self.columns:
             at = self.columns.index("reason")
-            reason = self.delimiter.join(fields[at : at + extra + 1])
-            fields = [*fields[:at], reason, *fields[at + extra + 1 :]]
-        if len(fields) > len(self.columns) or not self._fits(fields):
+            *before, rest = text.split(self.delimiter, at)
+            fields = [*before, *rest.rsplit(self.delimiter, len(self.columns) - at - 1)]
+        if len(fields) != len(self.columns) or not self._fits(fields):
             return "too many fields"
         return fields
 
