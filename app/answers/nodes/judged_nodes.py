@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.estimate import Estimate, unknown
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords, signals
@@ -161,9 +162,14 @@ def _regained(
     """
     places = np.flatnonzero(listed).tolist()
     names = [(node.cluster, node.node) for node in judged.nodes]
+    alone = [(names[at],) for at in places]
     of_days = partial(regained, store, window.selection, conf_level=conf_level)
-    by_node = dict(zip(places, of_days([(names[at],) for at in places]), strict=True))
-    judged = watched(judged, [at for at in places if (by_node[at].lower or 0.0) <= 0])
+    found = of_days(alone)
+    by_node, deciding = dict(zip(places, found, strict=True)), found
+    if conf_level != CONF_LEVEL:  # the level that is shown moves no verdict
+        deciding = regained(store, window.selection, alone, conf_level=CONF_LEVEL)
+    nothing_saved = [(saved.lower or 0.0) <= 0 for saved in deciding]
+    judged = watched(judged, compress(places, nothing_saved))
     drained = tuple(name for name, lemon in zip(names, judged.lemons, strict=True) if lemon)
     nothing = Estimate(0.0, 0.0, 0.0, conf_level, 0)
     return judged, by_node, of_days([drained])[0] if drained else nothing

@@ -165,3 +165,17 @@ def test_node_0_of_lanl_20_is_a_probable_front_end(faultline: Any, tmp_path: Pat
     assert rows["0"]["verdict"] == "front end"
     assert rows["0"]["signals"]["out_count"] >= 100
     assert "probably the front end" in rows["0"]["reasons"][0]
+
+
+@pytest.mark.slow
+def test_the_level_of_the_intervals_moves_no_verdict(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert faultline("demo", "--store", str(tmp_path / "demo")).code == 0
+    asked = ("lemons", "--store", str(tmp_path / "demo"), "--format", "json", "--conf-level")
+    usual, wide = (
+        {row["node"]: row["verdict"] for row in faultline(*asked, level).json}
+        for level in ("0.9", "0.999")
+    )
+    assert {"lemon", "watch"} <= set(usual.values())
+    assert usual == wide
