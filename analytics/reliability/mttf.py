@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
 from analytics import validate
@@ -38,8 +38,8 @@ from analytics.reliability.failure_rate import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from analytics.frames import Columns, CountedFailures, FailureCounts, FailureDefinition
@@ -432,25 +432,25 @@ def _by_size(sizes: Columns, **chance: Any) -> tuple[SizeClass, ...]:
     return tuple(classes)
 
 
-WEEK = pd.Timedelta(days=7)
+WEEK: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class WeeklyRates:
     """Failures per 1,000 node-days week by week, of the weeks between the first and the last."""
 
-    by_week: Mapping[pd.Timestamp, Estimate | None]
+    by_week: Mapping[datetime, Estimate | None]
     """First day of the week -> rate; None where nothing ran, or no failure could be seen."""
 
     @property
-    def gaps(self) -> list[pd.Timestamp]:
+    def gaps(self) -> list[datetime]:
         """Weeks of unknown rate: nothing ran, or no failure could be seen."""
         return [week for week, rate in self.by_week.items() if rate is None]
 
     @property
-    def runs(self) -> list[list[tuple[pd.Timestamp, Estimate]]]:
+    def runs(self) -> list[list[tuple[datetime, Estimate]]]:
         """Weeks without a gap between them, each with its rate."""
-        runs: list[list[tuple[pd.Timestamp, Estimate]]] = [[]]
+        runs: list[list[tuple[datetime, Estimate]]] = [[]]
         for week, rate in self.by_week.items():
             if rate is not None:
                 runs[-1].append((week, rate))
@@ -468,11 +468,12 @@ def weekly_rates(weeks: Sequence[GroupRate]) -> WeeklyRates:
         Groups named by the first day of a week, as `group_rates` returns them.
     """
     known = {
-        pd.Timestamp(week.group): week.estimate.rate_per_1000_node_days
+        datetime.fromisoformat(week.group): week.estimate.rate_per_1000_node_days
         for week in weeks
         if week.estimate.rate.value is not None
     }
     if not known:
         return WeeklyRates({})
-    every = pd.date_range(min(known), max(known), freq=WEEK)
+    first, last = min(known), max(known)
+    every = (first + number * WEEK for number in range((last - first) // WEEK + 1))
     return WeeklyRates({week: known.get(week) for week in every})

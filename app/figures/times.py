@@ -13,6 +13,7 @@ from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     import plotly.graph_objects as go
 
@@ -102,10 +103,11 @@ def part_weeks(exposures: Sequence[float | None]) -> set[int]:
     return {place for place in (min(ends), max(ends)) if (exposures[place] or 0.0) < usual / 2}
 
 
-def part_note(weeks: Sequence[pd.Timestamp], parts: set[int]) -> str:
+def part_note(weeks: Sequence[datetime], parts: set[int]) -> str:
     """Which weeks are parts of one, for the line below a title; empty where none is.
 
-    >>> part_note([pd.Timestamp("2026-10-05"), pd.Timestamp("2026-10-12")], {0})
+    >>> from datetime import datetime
+    >>> part_note([datetime(2026, 10, 5), datetime(2026, 10, 12)], {0})
     'week of 5 Oct 2026: a part of it, outside the scale'
     """
     named = " and ".join(numbers.day(weeks[place]) for place in sorted(parts))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import TYPE_CHECKING
-
-import pandas as pd
 
 from analytics.reliability.mttf import WEEK, weekly_rates
 from app.figures import template, times
@@ -33,7 +32,7 @@ def figure(
     """Is it getting better?"""
     palette = template.PALETTES[mode]
     rates = weekly_rates(weeks)
-    held = {pd.Timestamp(week.group): week.estimate.exposure for week in weeks}
+    held = {datetime.fromisoformat(week.group): week.estimate.exposure for week in weeks}
     parts = times.part_weeks([held.get(week) for week in rates.by_week])
     told = times.part_note(list(rates.by_week), parts)
     chart = template.figure(
@@ -60,7 +59,7 @@ def figure(
     return chart
 
 
-def _ticks(weeks: Sequence[pd.Timestamp]) -> dict[str, object]:
+def _ticks(weeks: Sequence[datetime]) -> dict[str, object]:
     """A tick on the first day of a week; over half a year, on months."""
     if not 0 < len(weeks) <= MANY_WEEKS:
         return {"nticks": MAX_TICKS, "tickformat": moments.TICK_MONTH}
@@ -68,9 +67,7 @@ def _ticks(weeks: Sequence[pd.Timestamp]) -> dict[str, object]:
     return {"tick0": weeks[0], "dtick": step.total_seconds() * 1000, "tickformat": moments.TICK_DAY}
 
 
-def _add_run(
-    chart: go.Figure, run: Sequence[tuple[pd.Timestamp, Estimate]], palette: Palette
-) -> None:
+def _add_run(chart: go.Figure, run: Sequence[tuple[datetime, Estimate]], palette: Palette) -> None:
     """Dots, line and band of weeks without a gap."""
     at = [week for week, _ in run]
     ends = [rate.lower for _, rate in run], [rate.upper for _, rate in run]

@@ -11,8 +11,8 @@ from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -58,7 +58,7 @@ def draw(figure: Figure, weeks: Sequence[GroupRate], overall: RateEstimate) -> N
     _ticks(axes, every)
 
 
-def _half_a_week_around(first: pd.Timestamp, last: pd.Timestamp) -> tuple[Any, Any]:
+def _half_a_week_around(first: datetime, last: datetime) -> tuple[Any, Any]:
     """Half a week before the one and behind the other, where axes take times."""
     return first - WEEK / 2, last + WEEK / 2
 
@@ -70,7 +70,7 @@ def _overall(axes: Axes, value: float) -> None:
                   annotation_clip=False)  # fmt: skip
 
 
-def _ticks(axes: Axes, every: Sequence[pd.Timestamp]) -> None:
+def _ticks(axes: Axes, every: Sequence[datetime]) -> None:
     """Ticks on first days of weeks; over half a year, on months."""
     from matplotlib import dates
 
