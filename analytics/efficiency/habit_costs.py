@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from analytics.efficiency.habits import Habits
 
     OfModel = Callable[[str, HabitModel, Floats, Ints], Floats]
+    HabitSets = tuple[tuple[Times, ...], list[tuple[Times, ...]], list[tuple[Times, ...]]]
 
 COLUMNS: Final = (
     *("cluster", "run_id", "n_gpus", "several", "ran_s", "counted_s", "bucket", "cause", "node"),
@@ -69,7 +70,7 @@ class Ran:
             np.divide(counted, ran, out=np.zeros(len(ran)), where=ran > 0),
         )
 
-    def some(self, which: Bools) -> Ran:
+    def some(self, which: Bools | Ints) -> Ran:
         """Some of them."""
         return Ran(*(getattr(self, each.name)[which] for each in fields(self)))
 
@@ -91,7 +92,7 @@ class Replayed:
 
 def habit_sets(
     attempts: pd.DataFrame, habits: Mapping[str, Habits], sampled: int, rng: np.random.Generator
-) -> tuple[tuple[Times, ...], list[tuple[Times, ...]], list[tuple[Times, ...]]]:
+) -> HabitSets:
     """Times of all attempts: in the mean, drawn from what is not known, and at assumed bounds.
 
     Each is a tuple over which costs are averaged by `mean_over`. A run's own metrics take the place
@@ -116,6 +117,13 @@ def habit_sets(
     assumes = any(each.assumes for each in habits.values())
     corners = [_times(attempts, habits, _mean, corner=at) for at in range(4)] if assumes else []
     return _times(attempts, habits, _mean), drawn, corners
+
+
+def times_of(times: tuple[Times, ...], which: Bools | Ints) -> tuple[Times, ...]:
+    """Times of some of the attempts."""
+    return tuple(
+        Times(*(np.asarray(getattr(each, name))[which] for name in FIELDS)) for each in times
+    )
 
 
 def _normals(run: Ints, rng: np.random.Generator) -> dict[str, tuple[float, Floats]]:

@@ -7,52 +7,32 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
-from analytics.efficiency.habit_costs import MINUTES, Ran, replayed
-from analytics.efficiency.habits import FIELDS, Times
+from analytics.efficiency.habit_costs import MINUTES, Ran, replayed, times_of
+from analytics.efficiency.incidents_weighed import total, with_mean
+from analytics.efficiency.left_out import Excess
+from analytics.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.arrays import Bools, Floats
+    from analytics.arrays import Floats
+    from analytics.efficiency.habit_costs import HabitSets
+    from analytics.efficiency.habits import Times
+    from analytics.efficiency.incidents_weighed import Incidents
+    from analytics.efficiency.left_out import Gone
 
-OWN_WEIGHT: Final = 3.0
-"""Failures of the nodes left out whose cost weighs as much as what is usual in the fleet."""
-HALF: Final = 0.5
-"""Incidents of mean cost that are added where chance is drawn, as Jeffreys' prior adds them."""
-CHUNK: Final = 4_000_000
-"""Weights drawn at a time."""
 Column = tuple[str, str]
 """What a sum is of (lost, restart, waited, cost, less), and of which cause; "" of all."""
+DRAWS: Final = 1024
+HABIT_DRAWS: Final = 16
+EACH: Final = DRAWS // HABIT_DRAWS
+"""Draws of the habits of runs, where these are modelled: each with `EACH` draws of chance."""
 WHOLE: Final[tuple[Column, ...]] = (
     ("lost", ""), ("restart", ""), ("waited", ""), ("less", "")
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is played again."""
-
-    attempts: pd.DataFrame
-    """With the columns of `replay.COLUMNS` and an index from 0."""
-    share: Floats
-    """Of each attempt: by how much the excess of its node counts; 0 of what stays."""
-    blamed: Bools
-    """Interruptions that come of the failure of a node that is named."""
-    left_out: Bools
-    """Of these, by a node that is left out, whatever its share."""
-    exposure_ratio: Mapping[str, float]
-    """Of the clusters of the nodes left out: exposure of these, by their shares, over that of the
-    other nodes of the cluster; 0 where no other ran."""
-    full_ratio: Mapping[str, float]
-    """The same in full."""
-    interval_min: float | None = None
-    """Of runs on several nodes; None as they saved."""
-    with_curve: bool = True
-    """Whether the cost at other intervals is wanted."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +40,13 @@ class Sums:
     """GPU-hours of a period under one habit: a row an incident, and what is no chance."""
 
     columns: tuple[Column, ...]
-    by_incident: Floats
-    """Side by side: the columns of all interruptions, of those of the nodes left out, of failures
-    that name a node; failures left out, failures named, and those that the other nodes of each
-    cluster let expect of healthy ones in place of its nodes left out; the cost of runs on several
-    nodes at each of `MINUTES`, and as they saved."""
-    exposure_ratio: float
-    """Of the nodes left out over the others, the mean over clusters."""
+    incidents: Incidents
+    every: Floats
+    """The columns of all interruptions."""
+    excess: Excess
+    """The same of the nodes left out."""
+    curve: Floats
+    """Cost of runs on several nodes at each of `MINUTES`, and as they saved."""
     written: float
     more_written: float
     """By the interval asked for."""
@@ -75,55 +55,27 @@ class Sums:
 
     def point(self) -> Outcomes:
         """Of what was."""
-        return self._outcomes(self.by_incident.sum(axis=0)[None, :])
+        parts = (self.every, self.excess.by_incident, self.curve)
+        return self._outcomes(*(part.sum(axis=0)[None, :] for part in parts))
 
     def drawn(self, n: int, rng: np.random.Generator) -> Outcomes:
         """Of n draws of chance."""
-        rows = np.vstack([self.by_incident, self._half_incidents()])
-        columns = sparse.csr_array(rows.T)  # of a cause or a node most incidents have nothing
-        size = max(1, CHUNK // len(rows))
-        found = []
-        for start in range(0, n, size):
-            weights = rng.standard_exponential((min(size, n - start), len(rows)))
-            weights[:, -3:] = rng.standard_gamma(HALF, (len(weights), 3))
-            found.append(self._outcomes((columns @ weights.T).T))
-        return joined(found)
+        parts = (with_mean(self.every), self.excess.with_halves(), with_mean(self.curve))
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        rows = np.hstack(parts)
+        sums = [total(rows, weights) for weights in self.incidents.weights(n, rng)]
+        return self._outcomes(*np.split(np.vstack(sums), ends, axis=1))
 
-    def _half_incidents(self) -> Floats:
-        """The mean incident of all, of the nodes left out, of other nodes: a row each."""
-        n = len(self.columns)
-        _, chosen, named, of_chosen, of_named, healthy = self._places()
-        rows = np.zeros((3, self.by_incident.shape[1]))
-        total = self.by_incident.sum(axis=0)
-        rows[0] = total / max(1, len(self.by_incident))
-        rows[0, n : 3 * n + 3] = 0.0
-        if self.exposure_ratio > 0 and total[of_named] > 0:
-            rows[1, chosen] = total[named] / total[of_named]
-            rows[1, of_chosen] = 1.0
-        rows[2, healthy] = self.exposure_ratio
-        return rows
-
-    def _places(self) -> tuple[slice, slice, slice, int, int, int]:
-        """Where the blocks of `by_incident` lie."""
-        n = len(self.columns)
-        return slice(0, n), slice(n, 2 * n), slice(2 * n, 3 * n), 3 * n, 3 * n + 1, 3 * n + 2
-
-    def _outcomes(self, total: Floats) -> Outcomes:
-        """What is regained where the columns of `by_incident` sum to this; shape (draws, ...)."""
-        every, chosen, named, of_chosen, of_named, healthy = self._places()
-        failures = total[:, [of_named]]
-        mean = np.divide(
-            total[:, named], failures, out=np.zeros_like(total[:, named]), where=failures > 0
-        )
-        each = (OWN_WEIGHT * mean + total[:, chosen]) / (OWN_WEIGHT + total[:, [of_chosen]])
-        n = len(total)
+    def _outcomes(self, every: Floats, excess: Floats, curve: Floats) -> Outcomes:
+        """Where the columns sum to this; shape (draws, ...)."""
+        n = len(every)
         return Outcomes(
             self.columns,
-            total[:, every],
-            total[:, chosen] - total[:, [healthy]] * each,
+            every,
+            self.excess.regained(excess),
             np.full(n, self.written),
             np.full(n, self.more_written),
-            total[:, healthy + 1 :] + self.fixed,
+            curve + self.fixed,
         )
 
 
@@ -188,11 +140,39 @@ def joined(parts: Sequence[Outcomes]) -> Outcomes:
     )
 
 
-def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
-    """Costs of the attempts under these times, by incident."""
-    attempts = asked.attempts
+def chances(saved: HabitSets) -> list[list[tuple[tuple[Times, ...], int]]]:
+    """Habits under which chance is drawn, each with so many draws: in the mean or as they are drawn
+    from what is not known; then each bound of what is assumed."""
+    central, drawn, corners = saved
+    first = [(times, EACH) for times in drawn] or [(central, DRAWS)]
+    return [first, *([(times, DRAWS)] for times in corners)]
+
+
+def spread(
+    value: float, chance: Sequence[Floats], n: int, *, conf_level: float, assumed: bool
+) -> Estimate:
+    """A quantity with its interval, which reaches over that of each of several sets of draws; it
+    has no level where their habits are assumed.
+    """
+    tails = [(1 - conf_level) / 2, (1 + conf_level) / 2]
+    bounds = np.array([np.quantile(draws, tails) for draws in chance])
+    lower, upper = float(bounds[:, 0].min()), float(bounds[:, 1].max())
+    level = None if assumed else conf_level
+    return Estimate(value, min(lower, value), max(upper, value), level, n)
+
+
+def summed(
+    attempts: pd.DataFrame,
+    incidents: Incidents,
+    gone: Gone,
+    times: tuple[Times, ...],
+    interval_min: float | None = None,
+) -> Sums:
+    """Costs of the attempts under these times, by incident; at another interval of runs on several
+    nodes where it is given.
+    """
     ran = Ran.of(attempts)
-    then, now = (replayed(ran, times, every) for every in (None, asked.interval_min))
+    then, now = (replayed(ran, times, every) for every in (None, interval_min))
     waited = attempts["waited_s"].fillna(0).to_numpy(dtype=float)
     gpus = attempts["n_gpus"].to_numpy(dtype=float)
     values = {
@@ -207,26 +187,17 @@ def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
     values["cost"] = values["lost"] + values["restart"]
     rows = np.column_stack(
         [np.where((cause == of) | (of == ""), values[kind], 0.0) for kind, of in columns]
-    )
-    failed = asked.blamed & attempts["bucket"].eq("lost_work").to_numpy()
-    ratio = attempts["cluster"].map(asked.exposure_ratio).fillna(0.0).to_numpy(dtype=float)
-    counts = np.column_stack([asked.share * failed, failed, ratio * (failed & ~asked.left_out)])
-    curve, fixed = (
-        _curve(ran, times) if asked.with_curve else (np.zeros((ran.several.sum(), 0)), np.zeros(0))
-    )
+    )[incidents.order]
+    curve, fixed = _curve(ran, times)
     of_runs = np.zeros((len(attempts), curve.shape[1]))
     of_runs[ran.several] = curve
-    rows = np.hstack([rows, rows * asked.share[:, None], rows * asked.blamed[:, None], counts,
-                      of_runs])[ran.struck]  # fmt: skip
-    incident = pd.factorize(attempts["event"][ran.struck])[0]
-    order = np.argsort(incident, kind="stable")
-    first = np.flatnonzero(np.diff(incident[order], prepend=-1))
-    by_incident = np.add.reduceat(rows[order], first) if len(first) else rows
     written = float(then.written.sum())
     return Sums(
         columns,
-        by_incident,
-        float(np.mean([*asked.exposure_ratio.values()] or [0.0])),
+        incidents,
+        incidents.summed(rows),
+        Excess.of(gone, incidents, rows),
+        incidents.summed(of_runs[incidents.order]),
         written,
         float(now.written.sum()) - written,
         fixed,
@@ -239,10 +210,7 @@ def _curve(ran: Ran, times: tuple[Times, ...]) -> tuple[Floats, Floats]:
     Of runs on several nodes alone.
     """
     which = ran.several
-    own = tuple(
-        Times(*(np.asarray(getattr(habit, name))[which] for name in FIELDS)) for habit in times
-    )
-    some = ran.some(which)
+    some, own = ran.some(which), times_of(times, which)
     played = [replayed(some, own[:1], minutes) for minutes in MINUTES]
     played.append(replayed(some, own))
     cost = np.column_stack([replay.lost + replay.restart for replay in played])

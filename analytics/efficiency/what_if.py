@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
@@ -12,22 +11,29 @@ import pandas as pd
 
 from analytics import validate
 from analytics.efficiency.habit_costs import MINUTES, Ran, habit_sets, replayed
-from analytics.efficiency.resampled import Asked, Outcomes, causes_of, joined, summed
+from analytics.efficiency.incidents_weighed import Incidents
+from analytics.efficiency.left_out import LeftOut, Without
+from analytics.efficiency.resampled import (
+    DRAWS,
+    HABIT_DRAWS,
+    Outcomes,
+    causes_of,
+    chances,
+    joined,
+    spread,
+    summed,
+)
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from analytics.arrays import Floats
+    from analytics.efficiency.habit_costs import HabitSets
     from analytics.efficiency.habits import Habits, Times
+    from analytics.efficiency.left_out import Gone, Node
     from analytics.efficiency.resampled import Sums
 
-    Node = tuple[str, str]
-
-DRAWS: Final = 1024
-HABIT_DRAWS: Final = 16
-EACH: Final = DRAWS // HABIT_DRAWS
-"""Draws of the habits of runs, where these are modelled: each with `EACH` draws of chance."""
 CURVE: Final = ("minutes", "gpu_hours", "lower", "upper")
 Every = float | Literal["best"] | None
 
@@ -43,25 +49,6 @@ class Change:
     interval_min: Every = None
     """Minutes between checkpoints of runs on several nodes, > 0; `best` for that at which this
     period would have cost least; None as they saved."""
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """A node that is left out; GPU-hours."""
-
-    cluster: str
-    node: str
-    node_days: float
-    """In jobs of the period."""
-    failures: int
-    """Of the period that name it."""
-    usual: float
-    """Those that a healthy node in its place would have had: by the other nodes of its cluster."""
-    cost: float
-    """Of these failures and of what had to make room for their requeues: lost work and restarts."""
-    counted: float
-    """Share of the excess over a healthy node that is expected again: 1 where the node was chosen
-    by what was known before, less where it was chosen in hindsight."""
 
 
 @dataclass(frozen=True)
@@ -169,68 +156,48 @@ def what_if(
     attempts = attempts.reset_index(drop=True)
     saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)
     central, _, corners = saved
-    left_out = _left_out(attempts, exposure, change.nodes, hindsight=change.hindsight)
-    asked = _asked(attempts, exposure, left_out)
-    held = summed(asked, central)
+    without = Without.of(attempts, exposure, change.nodes, hindsight=change.hindsight)
+    asked = _Asked(attempts, Incidents.of(attempts), without)
+    held = asked.summed(without.gone, central)
     best = _best(held)
     if interval_min is not None:
         asked = replace(asked, interval_min=best if interval_min == "best" else float(interval_min))
-        held = summed(asked, central)
+        held = asked.summed(without.gone, central)
     chance = _chance(asked, held, saved, rng)
-    spread = _Spread(held.point(), chance, bool(corners), conf_level)
-    return _report(asked, spread, _with_cost(attempts, left_out, central), central, best)
+    outcome = _Spread(held.point(), chance, bool(corners), conf_level)
+    return _report(asked, outcome, _with_cost(asked, central), central, best)
 
 
-def regained_without(
-    attempts: pd.DataFrame,
-    habits: Mapping[str, Habits],
-    exposure: pd.DataFrame,
-    sets: Sequence[tuple[Node, ...]],
-    *,
-    conf_level: float = CONF_LEVEL,
-    seed: int = 0,
-) -> list[Estimate]:
-    """GPU-hours regained without each set of nodes, chosen in hindsight: `WhatIf.by_nodes` of each,
-    to the digit.
-    """
-    validate.conf_level(conf_level)
-    rng = np.random.default_rng(seed)
-    attempts = attempts.reset_index(drop=True)
-    saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)
-    found = []
-    for nodes in sets:
-        left_out = _left_out(attempts, exposure, nodes, hindsight=True)
-        asked = replace(_asked(attempts, exposure, left_out), with_curve=False)
-        if not attempts["bucket"].notna().any() or not _comparable(asked, left_out):
-            found.append(unknown(conf_level, 0))
-            continue
-        held = summed(asked, saved[0])
-        chance = _chance(asked, held, saved, deepcopy(rng))
-        spread = _Spread(held.point(), chance, bool(saved[2]), conf_level)
-        n = sum(each.failures for each in left_out)
-        found.append(spread.of(lambda outcomes: outcomes.without, n))
-    return found
+@dataclass(frozen=True)
+class _Asked:
+    """What is played again."""
+
+    attempts: pd.DataFrame
+    incidents: Incidents
+    without: Without
+    interval_min: float | None = None
+    """Of runs on several nodes; None as they saved."""
+
+    def summed(self, gone: Gone, times: tuple[Times, ...]) -> Sums:
+        """Costs under these times."""
+        return summed(self.attempts, self.incidents, gone, times, self.interval_min)
 
 
 def _chance(
-    asked: Asked,
-    held: Sums,
-    saved: tuple[tuple[Times, ...], Sequence[tuple[Times, ...]], Sequence[tuple[Times, ...]]],
-    rng: np.random.Generator,
+    asked: _Asked, held: Sums, saved: HabitSets, rng: np.random.Generator
 ) -> tuple[Outcomes, ...]:
     """Draws of chance, of habits that are modelled or at their bounds, and with the excess of the
-    nodes left out counted in full: how much nodes differ is not well known."""
-    central, drawn, corners = saved
-    if drawn:
-        chance = [joined([summed(asked, times).drawn(EACH, rng) for times in drawn])]
-    else:
-        chance = [held.drawn(DRAWS, rng)]
-    chance += [summed(asked, times).drawn(DRAWS, rng) for times in corners]
-    if (asked.share[asked.left_out] < 1.0).any():
-        in_full = replace(
-            asked, share=asked.left_out.astype(float), exposure_ratio=asked.full_ratio
+    nodes left out counted in full: how much nodes differ is not well known. `held` in the mean."""
+    central, gone = saved[0], asked.without.gone
+    chance = []
+    for group in chances(saved):
+        each = (
+            (held if times is central else asked.summed(gone, times)).drawn(n, rng)
+            for times, n in group
         )
-        chance.append(summed(in_full, central).drawn(DRAWS, rng))
+        chance.append(joined([*each]))
+    if asked.without.counts_for_less:
+        chance.append(asked.summed(asked.without.in_full, central).drawn(DRAWS, rng))
     return tuple(chance)
 
 
@@ -242,99 +209,15 @@ def _best(sums: Sums) -> float | None:
     return float(outcome.best_min[0])
 
 
-def _left_out(
-    attempts: pd.DataFrame, exposure: pd.DataFrame, nodes: Sequence[Node], *, hindsight: bool
-) -> tuple[LeftOut, ...]:
-    """The nodes with their exposure and failures, and by how much their excess counts."""
-    days = {
-        (cluster, node): float(number)
-        for cluster, node, number in zip(
-            exposure["cluster"], exposure["node"], exposure["exposure_node_days"], strict=True
-        )
-    }
-    own = _theirs(attempts, frozenset(nodes))
-    failed = attempts[attempts["bucket"].eq("lost_work") & own]
-    counts = failed.groupby(["cluster", "node"]).size().to_dict()
-    chosen = dict.fromkeys(nodes)
-    fleets = {}
-    for cluster in dict.fromkeys(cluster for cluster, _ in chosen):
-        ran = [key for key in days if key[0] == cluster]
-        k, e = (
-            np.array([(counts.get(key, 0), days[key]) for key in ran], dtype=float).reshape(-1, 2).T
-        )
-        stays = np.array([key not in chosen for key in ran], dtype=bool)
-        exposed = float(e[stays].sum())
-        fleets[cluster] = k, e, float(k[stays].sum()) / exposed if exposed else 0.0
-    found = []
-    for cluster, node in chosen:
-        held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
-        failures, exposed_days, rate = fleets[cluster]
-        share = _counted(failures, exposed_days, held) if hindsight else 1.0
-        found.append(LeftOut(cluster, node, held, n, held * rate, 0.0, share))
-    return tuple(found)
-
-
-def _counted(failures: Floats, exposure: Floats, held: float) -> float:
-    """Share of the excess of a node that its fleet lets expect: s = v u / (1 + v u)."""
-    whole = float(exposure.sum())
-    if not whole or not held:
-        return 0.0
-    usual = exposure * failures.sum() / whole
-    squared = float((usual**2).sum())
-    variance = (
-        max(0.0, float(((failures - usual) ** 2 - usual).sum())) / squared if squared else 0.0
-    )
-    u = held * float(failures.sum()) / whole
-    return float(variance * u / (1.0 + variance * u))
-
-
-def _asked(attempts: pd.DataFrame, exposure: pd.DataFrame, left_out: Sequence[LeftOut]) -> Asked:
-    """What is played again, as they saved."""
-    share_of = {(left.cluster, left.node): left.counted for left in left_out}
-    clusters = {left.cluster for left in left_out} or set(attempts["cluster"])
-    places = list(zip(attempts["cluster"], attempts["node"], strict=True))
-    own = _theirs(attempts, frozenset(share_of)).to_numpy(dtype=bool)
-    share = np.array([share_of.get(place, 0.0) for place in places], dtype=float) * own
-    blamed = attempts["node"].notna() & attempts["cluster"].isin(clusters)
-    days = exposure.groupby("cluster")["exposure_node_days"].sum()
-    ratio, full = {}, {}
-    for cluster in dict.fromkeys(left.cluster for left in left_out):
-        of = [left for left in left_out if left.cluster == cluster]
-        whole = sum(left.node_days for left in of)
-        others = float(days.get(cluster, 0.0)) - whole
-        full[cluster] = whole / others if others > 0 else 0.0
-        held = sum(left.node_days * left.counted for left in of)
-        ratio[cluster] = held / others if others > 0 else 0.0
-    out = np.array([place in share_of for place in places], dtype=bool) & own
-    blamed &= own
-    return Asked(attempts, share, blamed.to_numpy(dtype=bool), out, ratio, full)
-
-
-def _theirs(attempts: pd.DataFrame, left_out: frozenset[Node]) -> pd.Series:
-    """Interruptions that name a node and would not have been without it, or without all of the
-    nodes left out: one that several nodes are at fault for needs all of them gone."""
-    if "implicated" not in attempts:
-        return attempts["node"].notna()
-    rows = zip(attempts["cluster"], attempts["implicated"], strict=True)
-    alone = [
-        not isinstance(nodes, list | np.ndarray)
-        or len(nodes) < 2
-        or all((cluster, node) in left_out for node in nodes)
-        for cluster, nodes in rows
-    ]
-    return attempts["node"].notna() & np.array(alone, dtype=bool)
-
-
-def _with_cost(
-    attempts: pd.DataFrame, left_out: Sequence[LeftOut], times: tuple[Times, ...]
-) -> tuple[LeftOut, ...]:
-    """The nodes with what their failures cost."""
+def _with_cost(asked: _Asked, times: tuple[Times, ...]) -> tuple[LeftOut, ...]:
+    """The nodes left out with what their failures cost."""
+    attempts = asked.attempts
     then = replayed(Ran.of(attempts), times)
-    own = _theirs(attempts, frozenset((left.cluster, left.node) for left in left_out))
-    cost = pd.Series(then.lost + then.restart).where(own, 0.0)
+    cost = pd.Series(np.where(asked.without.gone.blamed, then.lost + then.restart, 0.0))
     by_node = cost.groupby([attempts["cluster"], attempts["node"]]).sum().to_dict()
     return tuple(
-        replace(left, cost=float(by_node.get((left.cluster, left.node), 0.0))) for left in left_out
+        replace(left, cost=float(by_node.get((left.cluster, left.node), 0.0)))
+        for left in asked.without.nodes
     )
 
 
@@ -351,30 +234,27 @@ class _Spread:
 
     def of(self, quantity: Callable[[Outcomes], Floats], n: int) -> Estimate:
         """A quantity with its interval: over the assumed range, if there is one."""
+        draws = [quantity(outcomes) for outcomes in self.chance]
         value = float(quantity(self.point)[0])
-        tails = [(1 - self.conf_level) / 2, (1 + self.conf_level) / 2]
-        bounds = np.array([np.quantile(quantity(outcomes), tails) for outcomes in self.chance])
-        lower, upper = float(bounds[:, 0].min()), float(bounds[:, 1].max())
-        level = None if self.assumed else self.conf_level
-        return Estimate(value, min(lower, value), max(upper, value), level, n)
+        return spread(value, draws, n, conf_level=self.conf_level, assumed=self.assumed)
 
 
 def _report(
-    asked: Asked,
-    spread: _Spread,
+    asked: _Asked,
+    outcome: _Spread,
     left_out: tuple[LeftOut, ...],
     times: tuple[Times, ...],
     best: float | None,
 ) -> WhatIf:
     """All quantities as estimates; `best` as `_best` finds it."""
-    attempts, point, level = asked.attempts, spread.point, spread.conf_level
+    attempts, point, level = asked.attempts, outcome.point, outcome.conf_level
     struck = attempts["bucket"].notna()
     n, n_runs = int(struck.sum()), int((struck & attempts["several"]).sum())
     failed = attempts["bucket"].eq("lost_work")
     n_named = int((failed & attempts["node"].notna()).sum())
     nothing = unknown(level, 0)
-    known = n > 0 and _comparable(asked, left_out)
-    by_interval = spread.of(lambda outcomes: outcomes.by_interval, n_runs) if n_runs else nothing
+    known = n > 0 and asked.without.comparable
+    by_interval = outcome.of(lambda outcomes: outcomes.by_interval, n_runs) if n_runs else nothing
     if n and asked.interval_min is None:  # nothing regained where nothing is changed
         by_interval = Estimate(0.0, 0.0, 0.0, level, n_runs)
     # Where what the nodes regain is unknown, only the interval changes what is known.
@@ -385,78 +265,60 @@ def _report(
         n_named=n_named,
         interval_min=asked.interval_min,
         nodes=left_out,
-        as_was=spread.of(
+        as_was=outcome.of(
             lambda outcomes: outcomes.cost("lost") + outcomes.cost("restart") + outcomes.written, n
         ) if n else nothing,
-        by_nodes=spread.of(lambda outcomes: outcomes.without, sum(e.failures for e in left_out))
+        by_nodes=outcome.of(lambda outcomes: outcomes.without, asked.without.n_failures)
         if known else nothing,
         gross=sum(outcomes.cost for outcomes in left_out),
         by_interval=by_interval,
-        by_interval_left=spread.of(lambda outcomes: outcomes.regained - outcomes.without, n_runs)
+        by_interval_left=outcome.of(lambda outcomes: outcomes.regained - outcomes.without, n_runs)
         if known else without,
-        regained=spread.of(lambda outcomes: outcomes.regained, n) if known else without,
-        waited=spread.of(lambda outcomes: outcomes.avoided("waited"), n) if known else nothing,
-        parts=_parts(spread, n) if n else {},
-        causes=_causes(spread, attempts) if n else {},
+        regained=outcome.of(lambda outcomes: outcomes.regained, n) if known else without,
+        waited=outcome.of(lambda outcomes: outcomes.avoided("waited"), n) if known else nothing,
+        parts=_parts(outcome, n) if n else {},
+        causes=_causes(outcome, attempts) if n else {},
         runs=_runs(asked, point, times),
-        curve=_curve(spread) if n_runs else pd.DataFrame(columns=CURVE),
-        present=spread.of(lambda outcomes: outcomes.curve[:, -1], n_runs) if n_runs else nothing,
-        best_min=unknown(level, n_runs) if best is None else _best_min(spread, n_runs),
+        curve=_curve(outcome) if n_runs else pd.DataFrame(columns=CURVE),
+        present=outcome.of(lambda outcomes: outcomes.curve[:, -1], n_runs) if n_runs else nothing,
+        best_min=unknown(level, n_runs) if best is None else _best_min(outcome, n_runs),
         conf_level=level,
     )  # fmt: skip
 
 
-def _comparable(asked: Asked, left_out: Sequence[LeftOut]) -> bool:
-    """Whether failures tell the nodes left out from others: in each of their clusters some failure
-    names a node, if there are any, and other nodes ran.
-    """
-    failed = asked.attempts["bucket"].eq("lost_work")
-    of = asked.attempts["cluster"]
-    named, unnamed = (set(of[failed & mask]) for mask in (asked.blamed, ~asked.blamed))
-    clusters = {left.cluster for left in left_out}
-    ran = {left.cluster for left in left_out if left.node_days}
-    if not clusters:
-        return True
-    return (
-        bool(clusters & named)
-        and not clusters & (unnamed - named)
-        and all(asked.full_ratio[cluster] for cluster in ran)
-    )
-
-
-def _parts(spread: _Spread, n: int) -> dict[str, tuple[Estimate, Estimate]]:
+def _parts(outcome: _Spread, n: int) -> dict[str, tuple[Estimate, Estimate]]:
     """Each part as it was, and what is regained of it."""
     asked: dict[str, tuple[Callable[[Outcomes], Floats], Callable[[Outcomes], Floats]]] = {
         "lost": (lambda e: e.cost("lost"), lambda e: e.avoided("lost") + e.less()),
         "restart": (lambda e: e.cost("restart"), lambda e: e.avoided("restart")),
         "written": (lambda e: e.written, lambda e: 0.0 - e.more_written),
     }
-    return {name: (spread.of(was, n), spread.of(less, n)) for name, (was, less) in asked.items()}
+    return {name: (outcome.of(was, n), outcome.of(less, n)) for name, (was, less) in asked.items()}
 
 
-def _causes(spread: _Spread, attempts: pd.DataFrame) -> dict[str, tuple[Estimate, Estimate]]:
+def _causes(outcome: _Spread, attempts: pd.DataFrame) -> dict[str, tuple[Estimate, Estimate]]:
     """The same of each cause, the most regained first, then the dearest."""
     struck = attempts["bucket"].notna()
     found = {}
     for cause, n in pd.Series(causes_of(attempts)[struck]).value_counts().items():
         name, n = str(cause), int(n)
         found[name] = (
-            spread.of(partial(Outcomes.cost, kind="cost", cause=name), n),
-            spread.of(partial(Outcomes.of_cause, cause=name), n),
+            outcome.of(partial(Outcomes.cost, kind="cost", cause=name), n),
+            outcome.of(partial(Outcomes.of_cause, cause=name), n),
         )
     order = sorted(found, key=lambda c: (-(found[c][1].value or 0.0), -(found[c][0].value or 0.0)))
     return {cause: found[cause] for cause in order}
 
 
-def _runs(asked: Asked, point: Outcomes, times: tuple[Times, ...]) -> pd.DataFrame:
+def _runs(asked: _Asked, point: Outcomes, times: tuple[Times, ...]) -> pd.DataFrame:
     """What each run on several nodes regains: of failures of the nodes all the same share."""
     attempts = asked.attempts
     ran = Ran.of(attempts)
     then, now = (replayed(ran, times, every) for every in (None, asked.interval_min))
-    cost = (then.lost + then.restart) * asked.share
+    cost = (then.lost + then.restart) * asked.without.gone.share
     whole = float(cost.sum())
     part = float(point.without[0]) / whole if whole else 0.0
-    left = 1.0 - asked.share * (part if whole else 0.0)
+    left = 1.0 - asked.without.gone.share * (part if whole else 0.0)
     rows = attempts[["cluster", "run_id", "name", "n_gpus"]].assign(
         interruptions=attempts["bucket"].notna().astype(int),
         by_nodes=cost * part,
@@ -472,13 +334,13 @@ def _runs(asked: Asked, point: Outcomes, times: tuple[Times, ...]) -> pd.DataFra
     return gains.take(order).reset_index(drop=True)
 
 
-def _curve(spread: _Spread) -> pd.DataFrame:
+def _curve(outcome: _Spread) -> pd.DataFrame:
     """Cost by interval, with its interval."""
-    tails = [(1 - spread.conf_level) / 2, (1 + spread.conf_level) / 2]
+    tails = [(1 - outcome.conf_level) / 2, (1 + outcome.conf_level) / 2]
     bounds = np.array(
-        [np.quantile(outcomes.curve[:, :-1], tails, axis=0) for outcomes in spread.chance]
+        [np.quantile(outcomes.curve[:, :-1], tails, axis=0) for outcomes in outcome.chance]
     )
-    value = spread.point.curve[0, :-1]
+    value = outcome.point.curve[0, :-1]
     return pd.DataFrame(
         {
             "minutes": MINUTES,
@@ -489,9 +351,9 @@ def _curve(spread: _Spread) -> pd.DataFrame:
     )
 
 
-def _best_min(spread: _Spread, n: int) -> Estimate:
+def _best_min(outcome: _Spread, n: int) -> Estimate:
     """Where the curve is lowest; no bound where that is an end of what was tried."""
-    found = spread.of(lambda outcomes: outcomes.best_min, n)
+    found = outcome.of(lambda outcomes: outcomes.best_min, n)
     return replace(
         found,
         lower=None if found.lower == MINUTES[0] else found.lower,

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from analytics.efficiency.habits import recorded_habits
-from analytics.efficiency.what_if import regained_without, what_if
+from analytics.efficiency.what_if import what_if
+from analytics.efficiency.without_nodes import Period
 from analytics.estimate import CONF_LEVEL
 from data.queries import efficiency, exposure
 from data.queries import what_if as queries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from analytics.efficiency.habits import Habits
     from analytics.efficiency.what_if import Change, WhatIf
-    from analytics.estimate import Estimate
     from data.filters import Selection
     from data.store import Store
 
@@ -35,21 +35,15 @@ def played(
     return what_if(*_records(store, selection), change, conf_level=conf_level)
 
 
-def regained(
-    store: Store,
-    selection: Selection,
-    sets: Sequence[tuple[tuple[str, str], ...]],
-    *,
-    conf_level: float = CONF_LEVEL,
-) -> list[Estimate]:
-    """GPU-hours of the period that are regained without each set of nodes, as `played` has them.
+def period(store: Store, selection: Selection) -> Period:
+    """The period, to be asked what it regains without nodes: the numbers of `played`.
 
     Raises
     ------
     LedgerMissingError
         As `played`.
     """
-    return regained_without(*_records(store, selection), sets, conf_level=conf_level)
+    return Period.of(*_records(store, selection))
 
 
 def _records(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords, signals
 from analytics.nodes.settled import settled, watched
-from app.answers.efficiency.played import regained
+from app.answers.efficiency.played import period
 from app.answers.reliability.sight import BASIS, sight
 from data.queries import lemons as queries
 from data.queries.efficiency import has_ledger
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.arrays import Bools
+    from analytics.efficiency.without_nodes import Regained
     from analytics.nodes.draining import BackTest, WithoutThem
     from analytics.nodes.lemons import JudgedCluster, JudgedNode
     from analytics.nodes.records import Signal
@@ -160,19 +160,20 @@ def _regained(
     """What the days regain without each of the nodes that are listed, and without all lemons: those
     of which that may be nothing are to be watched.
     """
+    days = period(store, window.selection)
     places = np.flatnonzero(listed).tolist()
     names = [(node.cluster, node.node) for node in judged.nodes]
-    alone = [(names[at],) for at in places]
-    of_days = partial(regained, store, window.selection, conf_level=conf_level)
-    found = of_days(alone)
-    by_node, deciding = dict(zip(places, found, strict=True)), found
-    if conf_level != CONF_LEVEL:  # the level that is shown moves no verdict
-        deciding = regained(store, window.selection, alone, conf_level=CONF_LEVEL)
-    nothing_saved = [(saved.lower or 0.0) <= 0 for saved in deciding]
-    judged = watched(judged, compress(places, nothing_saved))
-    drained = tuple(name for name, lemon in zip(names, judged.lemons, strict=True) if lemon)
+    found = {at: days.without([names[at]]) for at in places}
+    judged = watched(judged, [at for at in places if _may_be_nothing(found[at])])
+    drained = list(compress(names, judged.lemons))
     nothing = Estimate(0.0, 0.0, 0.0, conf_level, 0)
-    return judged, by_node, of_days([drained])[0] if drained else nothing
+    by_all = days.without(drained).at(conf_level) if drained else nothing
+    return judged, {at: each.at(conf_level) for at, each in found.items()}, by_all
+
+
+def _may_be_nothing(saved: Regained) -> bool:
+    """Whether nothing may be saved, at a level of its own: that which is shown moves no verdict."""
+    return (saved.at(CONF_LEVEL).lower or 0.0) <= 0
 
 
 def _unjudged(node: JudgedNode) -> JudgedNode:

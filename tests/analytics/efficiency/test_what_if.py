@@ -11,9 +11,10 @@ import pytest
 from analytics.efficiency.best_interval import best_interval
 from analytics.efficiency.ettr_forms import daly_young_interval, optimal_interval
 from analytics.efficiency.habits import OBSERVED, ONE_NODE, SEVERAL_NODES, Habit, Habits, habits
-from analytics.efficiency.what_if import Change, WhatIf, regained_without, what_if
+from analytics.efficiency.what_if import Change, WhatIf, what_if
+from analytics.efficiency.without_nodes import Period
 from analytics.errors import OutOfRangeError
-from analytics.estimate import Estimate
+from analytics.estimate import CONF_LEVEL, Estimate
 from tests.analytics.efficiency.simulated_cluster import N_NODES, Cluster, Truth
 
 HOURLY = Habit(interval_s=3600, write_s=60, restart_s=300)
@@ -120,7 +121,8 @@ def test_sets_of_nodes_regain_what_the_period_without_them_does() -> None:
     worst = by_failures()[:3]
     sets = [nodes(*worst), nodes(worst[0]), nodes(worst[2])]
     habit = {"several_nodes": STATED, "one_node": STATED}
-    together = regained_without(ATTEMPTS, habit, EXPOSURE, sets)
+    period = Period.of(ATTEMPTS, habit, EXPOSURE)
+    together = [period.without(each).at(CONF_LEVEL) for each in sets]
     assert together == [played(Change(each, "best")).by_nodes for each in sets]
 
 
