@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy import special
 
 from analytics import validate
 from analytics.efficiency.ettr_forms import ettr_exact
@@ -215,12 +216,17 @@ def _ettr(mttf_hours: Estimate) -> Estimate:
 
 def _avoided(on_them: float, usual: float, conf_level: float) -> Estimate:
     """Failures on some nodes less those that healthy ones would have had."""
-    from scipy import stats
-
-    most, least = stats.poisson.ppf([(1 + conf_level) / 2, (1 - conf_level) / 2], usual)
+    most, least = (_poisson(tail, usual) for tail in ((1 + conf_level) / 2, (1 - conf_level) / 2))
     value = on_them - usual
-    bounds = min(on_them - float(most), value), max(on_them - float(least), value)
+    bounds = min(on_them - most, value), max(on_them - least, value)
     return Estimate(value, *bounds, conf_level, round(on_them))
+
+
+def _poisson(tail: float, mean: float) -> float:
+    """The least number up to which a Poisson one is this probable."""
+    most = float(np.ceil(special.pdtrik(tail, mean)))
+    less = max(most - 1.0, 0.0)
+    return less if special.pdtr(less, mean) >= tail else most
 
 
 def _losses(records: NodeRecords) -> Floats:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import optimize
 
 from analytics.nodes.chance import discoveries
 from analytics.nodes.episodes import WEEK_DAYS
@@ -117,4 +116,8 @@ def _ratio(mean: Floats, n_hit: int) -> float:
     def missing(log_ratio: float) -> float:
         return float((1 - np.exp(-np.exp(log_ratio) * mean)).sum()) - target
 
-    return float(np.exp(optimize.brentq(missing, 0.0, 12.0))) if missing(0.0) < 0 else 1.0
+    if missing(0.0) >= 0:
+        return 1.0
+    from scipy import optimize  # a tenth of a second, and hardly ever asked
+
+    return float(np.exp(optimize.brentq(missing, 0.0, 12.0)))
