@@ -97,7 +97,7 @@ class Period:
 
         def drawn(times: tuple[Times, ...], n: int) -> _Drawn:
             weights = np.vstack([*incidents.weights(n, rng)])
-            return _Drawn(costs(times), np.asfortranarray(weights))  # a draw's are summed at once
+            return _Drawn(costs(times), np.asfortranarray(weights))  # as `total` reads them
 
         return cls(
             attempts.take(rows).reset_index(drop=True),

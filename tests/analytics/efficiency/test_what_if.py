@@ -126,6 +126,20 @@ def test_sets_of_nodes_regain_what_the_period_without_them_does() -> None:
     assert together == [played(Change(each, "best")).by_nodes for each in sets]
 
 
+def test_sets_of_nodes_regain_the_same_where_incidents_are_shared_and_habits_assumed() -> None:
+    """Of each ten attempts one incident, of each three one that had to make room."""
+    place = np.arange(len(ATTEMPTS))
+    room = ATTEMPTS["bucket"].notna() & (place % 3 == 0)
+    shared = ATTEMPTS.assign(
+        event=[f"{n // 10}" for n in place],
+        bucket=ATTEMPTS["bucket"].mask(room, "lost_work_preempted"),
+    )
+    worst = nodes(*by_failures()[:2])
+    alone = what_if(shared, ASSUMED, EXPOSURE, Change(worst), conf_level=0.5).by_nodes
+    assert Period.of(shared, ASSUMED, EXPOSURE).without(worst).at(0.5) == alone
+    assert (alone.value or 0.0) > 0
+
+
 def test_a_job_that_two_nodes_are_at_fault_for_is_saved_by_draining_both_alone() -> None:
     """All failures of the worst node are as much another's."""
     first, second = by_failures()[:2]
