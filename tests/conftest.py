@@ -36,11 +36,6 @@ settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 """Examples of each property that names no number of its own."""
 
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-"""Python keeps what it compiled, whatever the shell says, as in `make test`: each run, and each
-Python that a test starts, would compile hundreds of files again."""
-
 gc.set_threshold(50_000, 20, 100)
 """Of all time that tests took, one twentieth went into looking through thousands of other tests."""
 MAIN = sys.modules["__main__"]
