@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from _typeshed import SupportsWrite
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""numpy and scipy each start a thread a processor, which waits by spinning: a sixth of the
+processor time of a command, and on a login node dozens of threads. No matrix here is that large."""
 FOLDER = Path(__file__).parent
 COLLECTED_AT = (50_000, 20, 100)
 """How much garbage lies before Python looks for it: as it comes, that is a quarter of the time of a

@@ -52,7 +52,7 @@ class File:
     @classmethod
     def of(cls, content: bytes, name: str) -> File:
         """A file of some bytes, compressed where that helps."""
-        packed = None if Path(name).suffix in PACKED else gzip.compress(content, mtime=0)
+        packed = None if Path(name).suffix in PACKED else gzip.compress(content, 6, mtime=0)
         if packed is not None and len(packed) >= len(content):
             packed = None
         return cls(content, packed, mimetypes.guess_type(name)[0] or "application/octet-stream")

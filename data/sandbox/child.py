@@ -18,7 +18,7 @@ _START = (
 )
 _ROOT = Path(__file__).resolve().parents[2]
 _PIECE = 2**16
-_FEW_THREADS = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "2"}
+_FEW_THREADS = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
 """Else each thread of a machine of many processors reserves address space, which is limited."""
 KILL_FIRST = "1000"
 """oom_score_adj: short of memory, the system ends the child and not the dashboard."""

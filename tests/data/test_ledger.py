@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -72,29 +74,54 @@ def store_of(root: Path, **rows: list[Row]) -> Store:
     return Store.open(root)
 
 
+PLANTED: dict[str, dict[str, list[Row]]] = {}
+"""Name of a cluster -> its rows, of all in one store: half a second each, were it a store each."""
+
+
+def planted(cluster: str, **rows: list[Row]) -> Selection:
+    """A cluster of the store that tests look at together; what selects it."""
+    PLANTED[cluster] = {
+        table: [row | {"cluster": cluster} for row in found] for table, found in rows.items()
+    }
+    return Selection(cluster=cluster)
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """All that is planted; only to be read."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for tables_of in PLANTED.values():
+        for table, found in tables_of.items():
+            rows[table] += found
+    with closing(store_of(tmp_path_factory.mktemp("planted"), **rows)) as store:
+        yield store
+
+
 def hours(store: Store, selection: Selection = ALL) -> dict[str, float]:
     """GPU-hours by bucket, those that are not 0."""
     found = ledger.measured(store, selection)
     return {each.bucket: each.gpu_seconds / 3600 for each in found.buckets if each.gpu_seconds}
 
 
-def test_every_hour_of_a_small_day_is_where_it_belongs(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", "n2"),
-        jobs=[
-            job("1", 0, 0.5),
-            job("2", 1, 11, node_list="n2"),
-            job("3", 2, 3, eligible_at=DAY + 1.5 * HOUR, submit_at=DAY + 1.5 * HOUR),
-            job("last", 23, 24),
-        ],
-        node_events=[
-            outage("n1", 4, 6, "DOWN"),
-            outage("n1", 5, 7, "DRAIN"),
-            outage("n1", 8, 9, "MAINT"),
-        ],
-    )
-    assert hours(store) == {
+SMALL_DAY = planted(
+    "small day",
+    nodes=inventory("n1", "n2"),
+    jobs=[
+        job("1", 0, 0.5),
+        job("2", 1, 11, node_list="n2"),
+        job("3", 2, 3, eligible_at=DAY + 1.5 * HOUR, submit_at=DAY + 1.5 * HOUR),
+        job("last", 23, 24),
+    ],
+    node_events=[
+        outage("n1", 4, 6, "DOWN"),
+        outage("n1", 5, 7, "DRAIN"),
+        outage("n1", 8, 9, "MAINT"),
+    ],
+)
+
+
+def test_every_hour_of_a_small_day_is_where_it_belongs(clusters: Store) -> None:
+    assert hours(clusters, SMALL_DAY) == {
         "productive": (0.5 + 10 + 1 + 1) * 8,
         "queue_hold": 0.5 * 8,
         "down_unplanned": 2 * 8,
@@ -104,83 +131,96 @@ def test_every_hour_of_a_small_day_is_where_it_belongs(tmp_path: Path) -> None:
     }
 
 
-def test_a_node_that_drains_counts_only_what_no_job_holds(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1"),
-        jobs=[job("1", 0, 0.5), job("2", 1, 6, n_gpus=2), job("last", 23, 24)],
-        node_events=[outage("n1", 2, 10, "DRAINING")],
-    )
-    assert hours(store)["drained"] == 4 * 6 + 4 * 8
-    assert sum(hours(store).values()) == 24 * 8
+DRAINS = planted(
+    "drains",
+    nodes=inventory("n1"),
+    jobs=[job("1", 0, 0.5), job("2", 1, 6, n_gpus=2), job("last", 23, 24)],
+    node_events=[outage("n1", 2, 10, "DRAINING")],
+)
 
 
-def test_waiting_jobs_hold_no_more_than_is_free_and_no_more_than_they_want(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", "n2"),
-        jobs=[
-            job("1", 0, 10),
-            job("2", 10, 12, n_gpus=16, n_nodes=2, node_list="n[1-2]", eligible_at=DAY + 4 * HOUR),
-            job("never", 0, 20, start_at=None, state="CANCELLED", n_gpus=3, n_nodes=0, node_list=None,
-                eligible_at=DAY + 19 * HOUR),
-            job("last", 23, 24),
-            job("first", 0, 0.1, node_list="n2"),
-        ],
-    )  # fmt: skip
-    assert hours(store)["queue_hold"] == 6 * 8 + 1 * 3
+def test_a_node_that_drains_counts_only_what_no_job_holds(clusters: Store) -> None:
+    assert hours(clusters, DRAINS)["drained"] == 4 * 6 + 4 * 8
+    assert sum(hours(clusters, DRAINS).values()) == 24 * 8
 
 
-def test_a_job_that_never_became_eligible_wanted_nothing(tmp_path: Path) -> None:
-    held = job("held", 2, 8, start_at=None, eligible_at=None, state="CANCELLED", node_list=None)
-    store = store_of(
-        tmp_path, nodes=inventory("n1"), jobs=[job("1", 0, 0.5), held, job("2", 9, 10)]
-    )
-    assert hours(store) == {"productive": 12.0, "idle": 68.0}
+WAITING = planted("waiting",
+    nodes=inventory("n1", "n2"),
+    jobs=[
+        job("1", 0, 10),
+        job("2", 10, 12, n_gpus=16, n_nodes=2, node_list="n[1-2]", eligible_at=DAY + 4 * HOUR),
+        job("never", 0, 20, start_at=None, state="CANCELLED", n_gpus=3, n_nodes=0, node_list=None,
+            eligible_at=DAY + 19 * HOUR),
+        job("last", 23, 24),
+        job("first", 0, 0.1, node_list="n2"),
+    ],
+)  # fmt: skip
+
+
+def test_waiting_jobs_hold_no_more_than_is_free_and_no_more_than_they_want(clusters: Store) -> None:
+    assert hours(clusters, WAITING)["queue_hold"] == 6 * 8 + 1 * 3
+
+
+HELD = planted(
+    "held",
+    nodes=inventory("n1"),
+    jobs=[
+        job("1", 0, 0.5),
+        job("held", 2, 8, start_at=None, eligible_at=None, state="CANCELLED", node_list=None),
+        job("2", 9, 10),
+    ],
+)
+
+
+def test_a_job_that_never_became_eligible_wanted_nothing(clusters: Store) -> None:
+    assert hours(clusters, HELD) == {"productive": 12.0, "idle": 68.0}
+
+
+UNSTATED = planted(
+    "unstated",
+    nodes=inventory("n1"),
+    jobs=[job("1", 0, 0.5), job("last", 23, 24)],
+    node_events=[
+        outage("n1", 2, 3, None),
+        outage("n1", 4, 5, "DRAIN", planned=True),
+        outage("n1", 6, 7, None, planned=False),
+        outage("n1", 8, 9, "DOWN"),
+    ],
+)
 
 
 def test_node_states_and_plans_that_nobody_stated_are_drained_beside_those_stated(
-    tmp_path: Path,
+    clusters: Store,
 ) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1"),
-        jobs=[job("1", 0, 0.5), job("last", 23, 24)],
-        node_events=[
-            outage("n1", 2, 3, None),
-            outage("n1", 4, 5, "DRAIN", planned=True),
-            outage("n1", 6, 7, None, planned=False),
-            outage("n1", 8, 9, "DOWN"),
-        ],
-    )
-    found = hours(store)
+    found = hours(clusters, UNSTATED)
     assert {name: found[name] for name in FIXED if name in found} == {
         "drained": 16.0, "down_planned": 8.0, "down_unplanned": 8.0, "idle": 22.5 * 8 - 32,
     }  # fmt: skip
 
 
+TWICE_HELD = planted(
+    "twice held",
+    nodes=inventory("n1"),
+    jobs=[job("1", 0, 0.5), job("2", 1, 3), job("3", 1, 3), job("last", 3, 4)],
+    node_events=[outage("n1", 1, 3, "DRAIN")],
+)
+
+
 def test_jobs_that_hold_a_node_out_of_service_twice_are_excess_not_a_negative_bucket(
-    tmp_path: Path,
+    clusters: Store,
 ) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1"),
-        jobs=[job("1", 0, 0.5), job("2", 1, 3), job("3", 1, 3), job("last", 3, 4)],
-        node_events=[outage("n1", 1, 3, "DRAIN")],
-    )
-    assert hours(store) == {"productive": 44.0, "idle": 4.0}
-    assert any(
-        "16 GPU-hours more than the nodes" in each for each in ledger.measured(store, ALL).notes
-    )
+    assert hours(clusters, TWICE_HELD) == {"productive": 44.0, "idle": 4.0}
 
 
-def test_a_bucket_of_jobs_counts_the_attempts_whose_time_it_is(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", "n2", until=48),
-        jobs=[job("1", 0, 0.5), job("2", 20, 30, n_nodes=2, n_gpus=16, node_list="n[1-2]")],
-    )
-    found = ledger.measured(store, ALL)
+COUNTED = planted(
+    "counted",
+    nodes=inventory("n1", "n2", until=48),
+    jobs=[job("1", 0, 0.5), job("2", 20, 30, n_nodes=2, n_gpus=16, node_list="n[1-2]")],
+)
+
+
+def test_a_bucket_of_jobs_counts_the_attempts_whose_time_it_is(clusters: Store) -> None:
+    found = ledger.measured(clusters, COUNTED)
     counts = {each.bucket: each.gpu_hours.n for each in found.buckets}
     assert (counts["productive"], counts["startup"], counts["lost_work"], counts["idle"]) == (
         2,
@@ -191,105 +231,132 @@ def test_a_bucket_of_jobs_counts_the_attempts_whose_time_it_is(tmp_path: Path) -
     assert found.losses == ()
 
 
-def test_a_filter_on_jobs_leaves_the_time_that_jobs_held(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1"),
-        jobs=[
-            job("1", 0, 1, partition="p", account="x"),
-            job("2", 2, 4, partition="q", account="y"),
-        ],
-    )
-    assert hours(store, Selection(partition="p")) == {"productive": 8.0}
-    assert hours(store, Selection(account="y")) == {"productive": 16.0}
-    assert hours(store, Selection(min_gpus=9)) == {}
+FILTERED = planted(
+    "filtered",
+    nodes=inventory("n1"),
+    jobs=[
+        job("1", 0, 1, partition="p", account="x"),
+        job("2", 2, 4, partition="q", account="y"),
+    ],
+)
 
 
-def test_the_period_counts_the_days_it_touches(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", until=72),
-        jobs=[job("1", 0, 1), job("2", 30, 31), job("3", 70, 72)],
-    )
-    first = Selection(from_at=DAY, to_at=DAY + 24 * HOUR)
-    assert sum(hours(store, first).values()) == 24 * 8
-    touched = Selection(from_at=DAY + 23 * HOUR, to_at=DAY + 25 * HOUR)
-    assert sum(hours(store, touched).values()) == 48 * 8
-    assert sum(hours(store).values()) == 72 * 8
+def test_a_filter_on_jobs_leaves_the_time_that_jobs_held(clusters: Store) -> None:
+    assert hours(clusters, replace(FILTERED, partition="p")) == {"productive": 8.0}
+    assert hours(clusters, replace(FILTERED, account="y")) == {"productive": 16.0}
+    assert hours(clusters, replace(FILTERED, min_gpus=9)) == {}
 
 
-def test_records_that_begin_in_the_middle_count_from_their_first_end(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", "n2"),
-        jobs=[job("1", -20, 6), job("2", 8, 24, node_list="n2")],
-    )
-    found = hours(store)
+THREE_DAYS = planted(
+    "three days",
+    nodes=inventory("n1", until=72),
+    jobs=[job("1", 0, 1), job("2", 30, 31), job("3", 70, 72)],
+)
+
+
+def test_the_period_counts_the_days_it_touches(clusters: Store) -> None:
+    first = replace(THREE_DAYS, from_at=DAY, to_at=DAY + 24 * HOUR)
+    assert sum(hours(clusters, first).values()) == 24 * 8
+    touched = replace(THREE_DAYS, from_at=DAY + 23 * HOUR, to_at=DAY + 25 * HOUR)
+    assert sum(hours(clusters, touched).values()) == 48 * 8
+    assert sum(hours(clusters, THREE_DAYS).values()) == 72 * 8
+
+
+BEGUN_BEFORE = planted(
+    "begun before",
+    nodes=inventory("n1", "n2"),
+    jobs=[job("1", -20, 6), job("2", 8, 24, node_list="n2")],
+)
+
+
+def test_records_that_begin_in_the_middle_count_from_their_first_end(clusters: Store) -> None:
+    found = hours(clusters, BEGUN_BEFORE)
     assert sum(found.values()) == 18 * 2 * 8
     assert found == {"productive": 16 * 8, "idle": (36 - 16) * 8}
 
 
-def test_records_that_begin_with_long_jobs_keep_their_first_hours(tmp_path: Path) -> None:
+LONG_JOBS = planted("long jobs",
+    nodes=inventory("n1", "n2"),
+    jobs=[job("1", 0, 10), job("2", 0, 11, node_list="n2"), job("3", 10, 20),
+          job("4", 11, 21, node_list="n2"), job("5", 20, 24)],
+)  # fmt: skip
+
+
+def test_records_that_begin_with_long_jobs_keep_their_first_hours(clusters: Store) -> None:
     """A day of jobs that last ten hours: before the first end none could have been missed."""
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", "n2"),
-        jobs=[job("1", 0, 10), job("2", 0, 11, node_list="n2"), job("3", 10, 20),
-              job("4", 11, 21, node_list="n2"), job("5", 20, 24)],
-    )  # fmt: skip
-    assert hours(store) == {"productive": (10 + 11 + 10 + 10 + 4) * 8, "idle": 3 * 8}
+    assert hours(clusters, LONG_JOBS) == {"productive": (10 + 11 + 10 + 10 + 4) * 8, "idle": 3 * 8}
 
 
-def test_records_that_begin_among_short_jobs_count_from_their_first_end(tmp_path: Path) -> None:
+SHORT_JOBS = planted(
+    "short jobs",
+    nodes=inventory("n1", "n2"),
+    jobs=[
+        job("1", 0, 10),
+        job("2", 2, 12, node_list="n2"),
+        *(job(f"s{n}", n, n + 1, node_list="n2") for n in range(10, 19)),
+        job("3", 12, 22),
+    ],
+)
+
+
+def test_records_that_begin_among_short_jobs_count_from_their_first_end(clusters: Store) -> None:
     """Jobs that last an hour, nine in ten: of those before the first end only the long are listed."""
-    short = [job(f"s{n}", n, n + 1, node_list="n2") for n in range(10, 19)]
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", "n2"),
-        jobs=[job("1", 0, 10), job("2", 2, 12, node_list="n2"), *short, job("3", 12, 22)],
-    )
-    assert sum(hours(store).values()) == 12 * 2 * 8
+    assert sum(hours(clusters, SHORT_JOBS).values()) == 12 * 2 * 8
 
 
-def test_a_running_job_holds_its_gpus_until_the_records_end(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1"),
-        jobs=[job("1", 0, 0.5), job("2", 1, None, state="RUNNING", elapsed_s=4 * 3600)],
-    )
-    assert hours(store) == {"productive": 36.0, "idle": 4.0}
+RUNNING = planted(
+    "running",
+    nodes=inventory("n1"),
+    jobs=[job("1", 0, 0.5), job("2", 1, None, state="RUNNING", elapsed_s=4 * 3600)],
+)
 
 
-def test_a_node_listed_twice_is_one_node(tmp_path: Path) -> None:
+def test_a_running_job_holds_its_gpus_until_the_records_end(clusters: Store) -> None:
+    assert hours(clusters, RUNNING) == {"productive": 36.0, "idle": 4.0}
+
+
+LISTED_TWICE = planted(
+    "listed twice",
+    nodes=[
+        inventory("n1")[0] | {"first_seen_at": DAY + 6 * HOUR, "gpus": 4, "rack": "r2"},
+        *inventory("n1", "n2"),
+    ],
+    jobs=[job("1", 0, 0.5, node_list="n2"), job("2", 10, 11, node_list="n2")],
+)
+
+
+def test_a_node_listed_twice_is_one_node(clusters: Store) -> None:
     """The second inventory found it with four GPUs, in another rack; the first never ended."""
-    (row,) = inventory("n1")
-    found = row | {"first_seen_at": DAY + 6 * HOUR, "gpus": 4, "rack": "r2"}
-    store = store_of(
-        tmp_path,
-        nodes=[found, row, *inventory("n2")],
-        jobs=[job("1", 0, 0.5, node_list="n2"), job("2", 10, 11, node_list="n2")],
-    )
-    assert hours(store) == {"productive": 12.0, "idle": 6 * 8 + 5 * 4 + 11 * 8 - 12}
+    assert hours(clusters, LISTED_TWICE) == {
+        "productive": 12.0,
+        "idle": 6 * 8 + 5 * 4 + 11 * 8 - 12,
+    }
 
 
-def test_a_node_that_came_back_counts_in_neither_of_its_rows_between_them(tmp_path: Path) -> None:
-    (row,) = inventory("n1", until=2)
-    back = row | {"first_seen_at": DAY + 8 * HOUR, "last_seen_at": DAY + 24 * HOUR}
-    store = store_of(
-        tmp_path,
-        nodes=[row, back],
-        jobs=[job("1", 0, 0.5), job("2", 8, 12)],
-    )
-    assert hours(store) == {"productive": 4.5 * 8, "idle": 1.5 * 8}
+CAME_BACK = planted(
+    "came back",
+    nodes=[*inventory("n1", until=2), inventory("n1")[0] | {"first_seen_at": DAY + 8 * HOUR}],
+    jobs=[job("1", 0, 0.5), job("2", 8, 12)],
+)
 
 
-def test_jobs_that_hold_more_than_the_nodes_known_are_said(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path, nodes=inventory("n1"), jobs=[job("1", 0, 1), job("2", 0, 1, node_list="n1")]
-    )
-    assert hours(store) == {"productive": 16.0}
+def test_a_node_that_came_back_counts_in_neither_of_its_rows_between_them(clusters: Store) -> None:
+    assert hours(clusters, CAME_BACK) == {"productive": 4.5 * 8, "idle": 1.5 * 8}
+
+
+MORE_THAN_KNOWN = planted(
+    "more than known", nodes=inventory("n1"), jobs=[job("1", 0, 1), job("2", 0, 1, node_list="n1")]
+)
+
+
+def test_jobs_that_hold_more_than_the_nodes_known_count_as_they_are(clusters: Store) -> None:
+    assert hours(clusters, MORE_THAN_KNOWN) == {"productive": 16.0}
+
+
+def test_what_jobs_hold_beyond_the_nodes_known_is_said_of_all_clusters(clusters: Store) -> None:
+    """16 GPU-hours of the node out of service that two held, 8 of the node that two held at once."""
     assert any(
-        "8 GPU-hours more than the nodes" in each for each in ledger.measured(store, ALL).notes
+        "24 GPU-hours more than the nodes" in each for each in ledger.measured(clusters, ALL).notes
     )
 
 
@@ -332,30 +399,32 @@ def test_clusters_without_gpus_have_no_ledger_and_the_others_do(tmp_path: Path) 
     assert any("1 attempt" in each for each in ledger.measured(store, ALL).notes)
 
 
-def lost_store(root: Path, **more: Any) -> Store:
+def lost(**more: Any) -> dict[str, list[Row]]:
     """A job on two nodes whose node was lost after ten hours."""
     struck = job("1", 1, 11, n_nodes=2, n_gpus=16, node_list="n[1-2]", state="NODE_FAIL",
                  failed_node="n1") | more  # fmt: skip
     first = job("first", 0, 0.1, node_list="n1")
-    return store_of(root, nodes=inventory("n1", "n2"), jobs=[first, struck, job("last", 11, 12)])
+    return {"nodes": inventory("n1", "n2"), "jobs": [first, struck, job("last", 11, 12)]}
 
 
-def test_a_lost_node_loses_the_work_since_the_last_checkpoint(tmp_path: Path) -> None:
-    store = lost_store(tmp_path)
-    found = ledger.measured(store, ALL)
-    lost = found.bucket("lost_work")
-    assert lost is not None
-    assert lost.gpu_hours.n == 1
-    assert lost.gpu_hours.value == pytest.approx(1830 * 16 / 3600)
-    assert lost.gpu_hours.lower < 0.25 * lost.gpu_hours.value
-    assert lost.gpu_hours.upper > 3 * lost.gpu_hours.value
+LOST_NODE = planted("lost node", **lost())
+
+
+def test_a_lost_node_loses_the_work_since_the_last_checkpoint(clusters: Store) -> None:
+    found = ledger.measured(clusters, LOST_NODE)
+    lost_work = found.bucket("lost_work")
+    assert lost_work is not None
+    assert lost_work.gpu_hours.n == 1
+    assert lost_work.gpu_hours.value == pytest.approx(1830 * 16 / 3600)
+    assert lost_work.gpu_hours.lower < 0.25 * lost_work.gpu_hours.value
+    assert lost_work.gpu_hours.upper > 3 * lost_work.gpu_hours.value
     assert found.rule_first_order_gpu_hours == 8.0
     assert found.losses[0].cause == "node_lost"
 
 
 @pytest.mark.slow
 def test_site_toml_narrows_what_is_assumed_and_builds_the_ledger_anew(tmp_path: Path) -> None:
-    lost_store(tmp_path).close()
+    store_of(tmp_path, **lost()).close()
     (tmp_path / "site.toml").write_text(
         "[runs]\ncheckpoint_interval_min = 30\ncheckpoint_write_min = 0\nrestart_min = 0\n",
         encoding="utf-8",
@@ -365,10 +434,10 @@ def test_site_toml_narrows_what_is_assumed_and_builds_the_ledger_anew(tmp_path: 
         ledger.measured(store, ALL)
     store.close()
     assert actions.build_ledger(tmp_path)
-    lost = ledger.measured(Store.open(tmp_path), ALL).bucket("lost_work")
-    assert lost is not None
-    assert lost.gpu_hours.value == pytest.approx(900 * 16 / 3600)
-    assert lost.gpu_hours.lower == pytest.approx(
+    lost_work = ledger.measured(Store.open(tmp_path), ALL).bucket("lost_work")
+    assert lost_work is not None
+    assert lost_work.gpu_hours.value == pytest.approx(900 * 16 / 3600)
+    assert lost_work.gpu_hours.lower == pytest.approx(
         (900 - 1.645 * 1800 / 12**0.5) * 16 / 3600, abs=0.01
     )
     assert not actions.build_ledger(tmp_path)
@@ -376,7 +445,7 @@ def test_site_toml_narrows_what_is_assumed_and_builds_the_ledger_anew(tmp_path: 
 
 @pytest.mark.slow
 def test_what_a_person_decides_moves_the_loss(tmp_path: Path) -> None:
-    lost_store(tmp_path, state="FAILED", failed_node=None).close()
+    store_of(tmp_path, **lost(state="FAILED", failed_node=None)).close()
     assert ledger.measured(Store.open(tmp_path), ALL).losses == ()
     said = actions.annotate(tmp_path, "attempt:a/k1", "cause", "pcie", author="me")
     assert actions.build_ledger(tmp_path)
@@ -388,7 +457,7 @@ def test_what_a_person_decides_moves_the_loss(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_new_records_make_the_ledger_anew(tmp_path: Path) -> None:
-    lost_store(tmp_path).close()
+    store_of(tmp_path, **lost()).close()
     store = store_of(tmp_path, jobs=[job("2", 13, 14)])
     before = sum(hours(store).values())
     store.close()
@@ -419,19 +488,20 @@ def test_the_same_records_in_any_order_give_the_same_ledger(tmp_path: Path) -> N
     assert found[0] == found[1]
 
 
-def test_a_run_sums_its_attempts(tmp_path: Path) -> None:
-    two = {"n_nodes": 2, "n_gpus": 16, "node_list": "n[1-2]"}
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", "n2"),
-        jobs=[
-            job("1", 0, 10, state="NODE_FAIL", failed_node="n1", **two),
-            job("1", 11, 20, attempt_key="k1b", submit_at=DAY + 10 * HOUR, eligible_at=DAY + 10.5 * HOUR,
-                **two),
-            job("2", 20, 21),
-        ],
-    )  # fmt: skip
-    (run,) = ettr.measured(store, ALL).by_run.to_dict("records")
+TWO_NODES = {"n_nodes": 2, "n_gpus": 16, "node_list": "n[1-2]"}
+TWO_ATTEMPTS = planted("two attempts",
+    nodes=inventory("n1", "n2"),
+    jobs=[
+        job("1", 0, 10, state="NODE_FAIL", failed_node="n1", **TWO_NODES),
+        job("1", 11, 20, attempt_key="k1b", submit_at=DAY + 10 * HOUR, eligible_at=DAY + 10.5 * HOUR,
+            **TWO_NODES),
+        job("2", 20, 21),
+    ],
+)  # fmt: skip
+
+
+def test_a_run_sums_its_attempts(clusters: Store) -> None:
+    (run,) = ettr.measured(clusters, TWO_ATTEMPTS).by_run.to_dict("records")
     assert (run["run_id"], run["n_attempts"], run["n_interruptions"], run["n_failures"]) == (
         "1",
         2,
@@ -443,22 +513,23 @@ def test_a_run_sums_its_attempts(tmp_path: Path) -> None:
     assert run["ettr"] == pytest.approx(run["productive_s"] / (19.5 * 3600))
 
 
-def test_a_run_that_shrinks_to_one_node_and_waits_still_counts_whole(tmp_path: Path) -> None:
-    store = store_of(
-        tmp_path,
-        nodes=inventory("n1", "n2"),
-        jobs=[
-            job("1", 0, 4, state="NODE_FAIL", failed_node="n1", n_nodes=2, n_gpus=16, node_list="n[1-2]"),
-            job("1", 5, 8, attempt_key="k1b", state="NODE_FAIL", failed_node="n2", node_list="n2",
-                submit_at=DAY + 4 * HOUR, eligible_at=DAY + 4 * HOUR),
-            job("1", 9, None, attempt_key="k1c", state="PENDING", start_at=None, node_list=None,
-                submit_at=DAY + 8 * HOUR, eligible_at=DAY + 8 * HOUR),
-            job("2", 9, 10),
-        ],
-    )  # fmt: skip
-    (run,) = ettr.measured(store, ALL).by_run.to_dict("records")
+SHRINKS = planted("shrinks",
+    nodes=inventory("n1", "n2"),
+    jobs=[
+        job("7", 0, 4, state="NODE_FAIL", failed_node="n1", n_nodes=2, n_gpus=16, node_list="n[1-2]"),
+        job("7", 5, 8, attempt_key="k7b", state="NODE_FAIL", failed_node="n2", node_list="n2",
+            submit_at=DAY + 4 * HOUR, eligible_at=DAY + 4 * HOUR),
+        job("7", 9, None, attempt_key="k7c", state="PENDING", start_at=None, node_list=None,
+            submit_at=DAY + 8 * HOUR, eligible_at=DAY + 8 * HOUR),
+        job("2", 9, 10),
+    ],
+)  # fmt: skip
+
+
+def test_a_run_that_shrinks_to_one_node_and_waits_still_counts_whole(clusters: Store) -> None:
+    (run,) = ettr.measured(clusters, SHRINKS).by_run.to_dict("records")
     assert (run["n_attempts"], run["scheduled_s"], run["queued_s"]) == (3, 7 * 3600, 3 * 3600)
-    assert run_answer.measured(store, "1").ettr.value == pytest.approx(run["ettr"])
+    assert run_answer.measured(clusters, "7").ettr.value == pytest.approx(run["ettr"])
 
 
 @pytest.fixture
