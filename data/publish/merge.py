@@ -71,35 +71,34 @@ def merge(
     """
     rule = records()[table]
     (top,) = connection.execute(f"SELECT coalesce(max(rowid), -1) FROM {table}").fetchall()[0]
-    _insert(connection, rule, rows)
-    fresh = f"FROM {table} WHERE rowid > {top}"
-    if touched is not None:
-        ((n_fresh,),) = connection.execute(f"SELECT count(*) {fresh}").fetchall()
-        if top < 0 or n_fresh > KEPT_ROWS:
-            touched.forget({table})
+    changed = _insert(connection, rule, rows)
+    if touched is not None and (top < 0 or changed > KEPT_ROWS):
+        touched.forget({table})
     alike = _alike(connection, rule, top)
     if top >= 0:
-        connection.execute(  # new rows that stand in the table already, to the letter
+        ((n_known,),) = connection.execute(  # new rows that stand there already, to the letter
             f"""DELETE FROM {table} WHERE rowid > {top} AND {rule.content} IN (
                   SELECT {rule.content} FROM {table} WHERE rowid <= {top} AND {alike})"""
-        )
+        ).fetchall()
+        changed -= n_known
     find = _find_superseded_jobs if table == "jobs" else _find_superseded
     if find(connection, rule, top, alike):
         if touched is not None:
             old = f"rowid IN (SELECT id FROM superseded WHERE id <= {top})"
             touched.keep(table, old, gone=True)
         connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT id FROM superseded)")
+        left = f"SELECT count(*) FROM {table} WHERE rowid > {top}"
+        ((changed,),) = connection.execute(left).fetchall()
     n_job_nodes = _insert_job_nodes(connection, top) if table == "jobs" else 0
     if touched is not None:
         touched.keep(table, f"rowid > {top}", gone=False)
-    ((changed,),) = connection.execute(f"SELECT count(*) {fresh}").fetchall()
     counts = {table: changed}
     counts |= {"job_nodes": n_job_nodes} if n_job_nodes else {}
     return counts | follow(connection, table, top, touched)
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, rule: Records, rows: str) -> None:
-    """Inserts by name; columns that the source lacks become NULL.
+def _insert(connection: duckdb.DuckDBPyConnection, rule: Records, rows: str) -> int:
+    """Inserts by name, and says how many; columns that the source lacks become NULL.
 
     A job is a run of its own until the rule of runs says otherwise (`data.stages.runs`).
     """
@@ -113,7 +112,10 @@ def _insert(connection: duckdb.DuckDBPyConnection, rule: Records, rows: str) -> 
         ids = [name for name in ("job_id", "attempt_key") if name in present]
         stated["run_id"] = f"coalesce({', '.join(ids)})"
     values = ", ".join(f'{value} AS "{name}"' for name, value in stated.items())
-    connection.execute(f"INSERT INTO {rule.name} BY NAME SELECT {values} FROM {rows}")
+    ((n_rows,),) = connection.execute(
+        f"INSERT INTO {rule.name} BY NAME SELECT {values} FROM {rows}"
+    ).fetchall()
+    return int(n_rows)
 
 
 def _alike(connection: duckdb.DuckDBPyConnection, rule: Records, top: int) -> str:
@@ -143,6 +145,13 @@ def _find_superseded(
 ) -> int:
     """Temporary table superseded: all but the best row of each key that got a new one; how many."""
     key = ", ".join(rule.value(name) for name in rule.key)
+    ((n_busy,),) = connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE busy AS
+            SELECT hash({key}) AS key_hash FROM {rule.name} WHERE {alike} GROUP BY 1
+            HAVING count(*) > 1 AND max(rowid) > {top}"""
+    ).fetchall()
+    if n_busy == 0:
+        return 0
     last = "".join(
         f""", last_value("{name}" IGNORE NULLS) OVER (PARTITION BY {key} ORDER BY rowid
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS "last_{name}" """
@@ -157,9 +166,8 @@ def _find_superseded(
                 PARTITION BY {key} ORDER BY {later} {rule.content} DESC, id
               ) AS place
               FROM (
-                SELECT rowid AS id, *{last} FROM {rule.name} WHERE hash({key}) IN (
-                  SELECT hash({key}) FROM {rule.name} WHERE {alike} GROUP BY 1
-                  HAVING count(*) > 1 AND max(rowid) > {top})))
+                SELECT rowid AS id, *{last} FROM {rule.name}
+                WHERE hash({key}) IN (SELECT key_hash FROM busy)))
             WHERE place > 1"""
     ).fetchall()
     return int(n_superseded)
