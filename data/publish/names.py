@@ -30,14 +30,14 @@ where nothing else is said."""
 _ROWS = {name: f"FROM {name}" for name in _PLACES} | {
     "nodes": "FROM nodes WHERE source = 'inventory'"
 }
-_SEEN = " UNION ALL ".join(
-    f"SELECT '{name}', cluster, {NODE_AS_WRITTEN} AS name, node, count(*) {rows} GROUP BY ALL"
+_SEEN = {
+    name: f"SELECT '{name}', cluster, {NODE_AS_WRITTEN} AS name, node, count(*) {rows} GROUP BY ALL"
     for name, rows in _ROWS.items()
-)
-_FAILED = """
-UNION ALL SELECT 'job_nodes', cluster, failed_node, NULL, 0 FROM jobs
-WHERE failed_node IS NOT NULL GROUP BY ALL
-"""
+} | {
+    "jobs": """SELECT 'job_nodes', cluster, failed_node, NULL, 0 FROM jobs
+        WHERE failed_node IS NOT NULL GROUP BY ALL"""
+}
+"""Table -> the names of nodes in it."""
 NODE_KEYED = tuple(name for name, table in records().items()
                    if "node" in table.key and name in _PLACES)  # fmt: skip
 """Tables whose key holds the node: records of one thing in two spellings count once."""
@@ -58,16 +58,19 @@ class Written(NamedTuple):
 def name_nodes(
     connection: duckdb.DuckDBPyConnection,
     stated: Mapping[str, Collection[str]],
-    placed: Collection[str] = (),
+    placed: Collection[str],
+    sizes: Mapping[str, int],
 ) -> set[str]:
     """Sets the node of every record by the names that there are now; the tables that changed.
 
     Names stand in `node_names`; `stated` is what site.toml says; of `placed` tables rows were given
-    another cluster. Call it outside of a transaction.
+    another cluster. `sizes` are the rows of each table: none is asked that has none. Call it
+    outside of a transaction.
     """
+    asked = " UNION ALL ".join(query for table, query in _SEEN.items() if sizes[table])
     seen = [
         Written(*row)
-        for row in connection.execute(_SEEN + _FAILED).fetchall()
+        for row in (connection.execute(asked).fetchall() if asked else ())
         if row[1] is not None and row[2] is not None
     ]
     named = sorted(_named(seen, stated))

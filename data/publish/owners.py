@@ -111,13 +111,20 @@ class Owners:
         return Owner(None if self.named else UNNAMED, "none")
 
 
-def place(connection: duckdb.DuckDBPyConnection, site: Site, changed: Collection[str]) -> set[str]:
+def place(
+    connection: duckdb.DuckDBPyConnection,
+    site: Site,
+    changed: Collection[str],
+    sizes: Mapping[str, int],
+) -> set[str]:
     """Sets the cluster of every record whose source names none; the tables that changed.
 
     Call it outside of a transaction, before nodes are named. Of `changed` tables, records that
-    another one states with its cluster go.
+    another one states with its cluster go. `sizes` are the rows of each table: none is asked that
+    has none.
     """
-    rows = connection.execute(_UNPLACED).fetchall()
+    asked = " UNION ALL ".join(query for table, query in _UNPLACED.items() if sizes[table])
+    rows = connection.execute(asked).fetchall() if asked else []
     if not rows:
         return set()
     names: dict[str, set[str]] = defaultdict(set)
@@ -139,10 +146,10 @@ def place(connection: duckdb.DuckDBPyConnection, site: Site, changed: Collection
     return moved
 
 
-_UNPLACED = " UNION ALL ".join(
-    f"SELECT DISTINCT '{table}', {name} AS name FROM {table} WHERE cluster_from IS NOT NULL"
+_UNPLACED = {
+    table: f"SELECT DISTINCT '{table}', {name} AS name FROM {table} WHERE cluster_from IS NOT NULL"
     for table, name in _NAMED_BY.items()
-)
+}
 
 
 def _place_inventories(connection: duckdb.DuckDBPyConnection, owners: Owners) -> set[str]:

@@ -175,8 +175,10 @@ class StoreWriter:
         """Derives what changed, and publishes it; the ledger too where it is asked for."""
         progress("deriving")
         told = names_told(self.connection) if self.snapshot > 1 else set()
-        context = self._named(progress)
-        stages.derive(self.connection, context, self.changed, touched=self.touched.tables)
+        context, sizes = self._named(progress)
+        stages.derive(
+            self.connection, context, self.changed, touched=self.touched.tables, sizes=sizes
+        )
         self.new_names = sorted(names_told(self.connection) - told)
         if ledger:
             stages.derive(self.connection, context, (), on_demand=True)
@@ -188,21 +190,24 @@ class StoreWriter:
         A reader asks for it, who does not know what changed in site.toml.
         """
         self.takes_site = False
-        context = self._named(progress)
-        stages.derive(self.connection, context, self.changed, on_demand=True)
+        context, sizes = self._named(progress)
+        stages.derive(self.connection, context, self.changed, on_demand=True, sizes=sizes)
         return self._published(progress)
 
-    def _named(self, progress: Callable[[str], None]) -> stages.Context:
-        """What stages may use, once every node has one name."""
+    def _named(self, progress: Callable[[str], None]) -> tuple[stages.Context, dict[str, int]]:
+        """What stages may use, and the rows of each table, once every node has one name."""
         site, self._settings = load_site(self.root), settings(self.root)
-        placed = place(self.connection, site, self.changed)
+        sizes = stages.rows_of(self.connection)
+        placed = place(self.connection, site, self.changed, sizes)
         self.changed |= placed
         self.touched.forget(placed)
-        renamed = name_nodes(self.connection, site.nodes, placed)
+        sizes |= {table: self.count(table) for table in placed}
+        renamed = name_nodes(self.connection, site.nodes, placed, sizes)
         self.changed |= renamed
+        sizes |= {table: self.count(table) for table in renamed}
         # Names that stay are given to rows that came; of some tables also to what shares their key.
         self.touched.forget(renamed if "node_names" in renamed else renamed & {*NODE_KEYED})
-        return stages.Context(self.root, site, read_said(self.root), progress)
+        return stages.Context(self.root, site, read_said(self.root), progress), sizes
 
     def _published(self, progress: Callable[[str], None]) -> Current:
         """Checkpoints, hashes and publishes what was derived."""
