@@ -70,10 +70,22 @@ class Rows:
 @pytest.fixture
 def store_of(tmp_path: Path, empty_store: Path) -> Iterator[Callable[[Rows], Store]]:
     """Publishes rows as a store; a copy of an empty one spares making the schema each time."""
+    yield from _publishing(tmp_path, empty_store)
+
+
+@pytest.fixture(scope="module")
+def shared_store_of(
+    tmp_path_factory: pytest.TempPathFactory, empty_store: Path
+) -> Iterator[Callable[[Rows], Store]]:
+    """The same for stores that the tests of a module look at together; only to be read."""
+    yield from _publishing(tmp_path_factory.mktemp("shared"), empty_store)
+
+
+def _publishing(folder: Path, empty_store: Path) -> Iterator[Callable[[Rows], Store]]:
     opened: list[Store] = []
 
     def make(rows: Rows) -> Store:
-        root = shutil.copytree(empty_store, tmp_path / f"store-{len(opened)}")
+        root = shutil.copytree(empty_store, folder / f"store-{len(opened)}")
         facts = {"gpus_per_node": rows.gpus_per_node, "timezone": rows.zones}
         stated = "".join(
             f"[cluster.{name}]\n"
@@ -93,7 +105,7 @@ def store_of(tmp_path: Path, empty_store: Path) -> Iterator[Callable[[Rows], Sto
         store.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows_of() -> Callable[..., Rows]:
     """No rows yet, of clusters that site.toml states so."""
     return Rows
