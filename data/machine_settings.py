@@ -31,14 +31,13 @@ def read_settings(path: str) -> Settings:
         ) from None
     known = {field.name for field in dataclasses.fields(Settings)}
     if not isinstance(found, dict) or not set(found) <= known:
-        raise DataError(f"{path}: must be an object of {', '.join(sorted(known))}")
-    order = found.pop("order", [])
-    if not isinstance(order, list) or not all(isinstance(metric, str) for metric in order):
-        raise DataError(f"{path}: order must be a list of metrics, got {order!r:.60}")
+        raise DataError(
+            f"{path}: must be an object of {', '.join(sorted(known))}: write one with --learn"
+        )
     for name, value in found.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
             raise DataError(f"{path}: {name} must be a number above 0, got {value!r:.60}")
-    return Settings(order=tuple(order), **found)
+    return Settings(**found)
 
 
 def write_settings(path: str, settings: Settings) -> None:

@@ -63,18 +63,24 @@ def _validation_parcel() -> Parcel:
     return Parcel(Judged, Regressions, Regression, Criterion, Estimate)
 
 
-def _machines(files: Sequence[str], _: Limits) -> ExaminedMachines:
+def _machines(files: Sequence[str], _: Limits, *, roles: str) -> ExaminedMachines:
     from app.answers.nodes import machines
 
-    return machines.examined(files)
+    return machines.examined(files, roles=machines.stated_roles(roles.split()))
 
 
 def _machines_parcel() -> Parcel:
-    from analytics.nodes.machines.asked import Nearest
-    from analytics.nodes.machines.detection import Detection, HeatMap, Settings
+    from analytics.nodes.machines.detection import (
+        Detection,
+        Faulty,
+        HeatMap,
+        Nearest,
+        Settings,
+        Told,
+    )
     from app.answers.nodes.machines import Examined
 
-    return Parcel(Examined, Detection, Nearest, HeatMap, Settings)
+    return Parcel(Examined, Detection, Faulty, Told, Nearest, HeatMap, Settings)
 
 
 def _sample(files: Sequence[str], limits: Limits, *, name: str, options: dict[str, Any]) -> Sample:

@@ -1,17 +1,15 @@
-"""faultline machines: which machine of a job is faulty, by metrics sampled every second."""
+"""faultline machines: which machines of a job are faulty, by their metrics."""
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.show import terminal
-from data.errors import DataError
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    import argparse
 
 EXAMPLE = (
     'awk \'BEGIN {print "at,node,power"; for (t = 0; t < 600; t++) for (n = 0; n < 16; n++) '
@@ -37,25 +35,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=options.whole,
         metavar="M",
-        help="how long a machine must stay unlike all others (default 4)",
+        help="how long a machine must stay away from the others (default 4)",
     )
     parser.add_argument(
-        "--settings", metavar="JSON", help="thresholds and order of metrics that --learn wrote"
+        "--role",
+        action="append",
+        default=[],
+        metavar="ROLE=NAMES",
+        help="machines of a role, as embedding=gpu-00*; they are compared with each other alone; "
+        "again for each role",
+    )
+    parser.add_argument(
+        "--settings", metavar="JSON", help="threshold and durations that --learn wrote"
     )
     parser.add_argument(
         "--learn",
         metavar="JSON",
-        help="write settings instead: thresholds that no machine of the FILEs, which are healthy, "
+        help="write settings instead: a threshold that no machine of the FILEs, which are healthy, "
         "reaches",
-    )
-    parser.add_argument(
-        "--faulty",
-        type=_labelled,
-        action="append",
-        default=[],
-        metavar="FILE@TIME",
-        help="with --learn: samples with a machine that was faulty since then, for the order of "
-        "metrics; again for each of several",
     )
     options.add(parser, "format")
 
@@ -69,27 +66,17 @@ def run(arguments: argparse.Namespace) -> int:
     settings = read_settings(arguments.settings) if arguments.settings else Settings()
     if arguments.minutes is not None:
         settings = replace(settings, continuity_seconds=60.0 * max(1, arguments.minutes))
-    if arguments.faulty and not arguments.learn:
-        raise DataError("--faulty tells what to learn from: give --learn JSON, too")
     if arguments.learn:
-        learnt = machines.learnt(arguments.files, arguments.faulty, settings)
-        write_settings(arguments.learn, learnt)
+        write_settings(arguments.learn, machines.learnt(arguments.files, settings))
         terminal.notice(f"{arguments.learn}: written, use it by --settings {arguments.learn}")
         return 0
+    roles = machines.stated_roles(arguments.role)
     if arguments.files:
-        found = machines.examined(arguments.files, settings)
+        found = machines.examined(arguments.files, settings, roles)
     else:
         from data.store import Store
 
         store = Store.open(arguments.store)
-        found = machines.examined_store(store, arguments.cluster, arguments.job, settings)
+        found = machines.examined_store(store, arguments.cluster, arguments.job, settings, roles)
     terminal.write(machines.answer(found), arguments.format)
     return 0
-
-
-def _labelled(text: str) -> tuple[str, datetime]:
-    """A file, and since when a machine in it was faulty."""
-    name, _, at = text.rpartition("@")
-    if not name:
-        raise argparse.ArgumentTypeError(f"must be FILE@TIME, got {text!r}")
-    return name, options.moment(at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from analytics.errors import AnalysisError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -18,13 +18,6 @@ LEAST_MACHINES = 4
 """Of fewer, nobody could say which one is unlike the others; Minder's smallest task has 4."""
 MOST_MISSING = 0.5
 """Share of samples without which a machine is left out of a metric."""
-
-LONG_GAP = 8
-"""Samples in a row for which the nearest one stands."""
-BESIDE = 15
-"""Samples beside a longer gap that tell how far the machine is from all others."""
-REACH = 60
-"""Samples from the gap to the farthest of them."""
 
 
 @dataclass(frozen=True)
@@ -66,74 +59,62 @@ class Samples:
         """Samples of each machine and metric, missing ones included."""
         return int(next(iter(self.values.values())).shape[0])
 
+    def of(self, which: Sequence[int]) -> Samples:
+        """Those of some machines."""
+        machines = tuple(self.machines[k] for k in which)
+        values = {metric: array[:, which] for metric, array in self.values.items()}
+        return replace(self, machines=machines, values=values)
+
     def steps(self, seconds: float) -> int:
         """How many samples such a time holds, at least one."""
         return max(1, round(seconds / self.step_seconds))
 
 
-def mostly_missing(values: Array) -> Array:
-    """Which machines lack more than half of their samples: they are left out of the metric."""
-    found: Array = np.isfinite(values).mean(axis=0) < 1.0 - MOST_MISSING
+def known_median(values: Array, axis: int) -> Array:
+    """The median of what is known along an axis, NaN where nothing is."""
+    ordered = np.sort(values, axis=axis)  # what is missing comes last
+    n = np.isfinite(values).sum(axis=axis, keepdims=True)
+    lower = np.take_along_axis(ordered, np.maximum(n - 1, 0) // 2, axis)
+    upper = np.take_along_axis(ordered, np.minimum(n // 2, np.maximum(n - 1, 0)), axis)
+    found: Array = np.squeeze((lower + upper) / 2, axis)
     return found
 
 
-def filled(values: Array) -> Array:
-    """Samples with each missing one set to the nearest in time, as Minder does.
+def known_mean(values: Array, axis: int, least: float = 0.0) -> Array:
+    """The mean of what is known along an axis, NaN where that is nothing, or less than a share."""
+    known = np.isfinite(values)
+    n = known.sum(axis=axis)
+    enough = (n > 0) & (n >= least * values.shape[axis])
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    found: Array = np.where(enough, total / np.maximum(n, 1), np.nan)
+    return found
 
-    One sample says nothing of minutes, in which the job's phases change: in a gap of more than
-    `LONG_GAP` samples the machine is taken to be as far from the mean of all as it was beside it.
 
-    Parameters
-    ----------
-    values
-        (samples, machines), NaN or infinite where missing; no machine without a sample.
+def increments(values: Array) -> Array:
+    """What a counter that only grows counted in each sample, any other metric as it is; NaN where
+    nothing is known. A counter begins anew where its exporter does.
 
-    Examples
-    --------
-    >>> filled(np.array([[1.0], [np.nan], [np.nan], [4.0]])).ravel()
-    array([1., 1., 4., 4.])
+    >>> increments(np.array([[5.0, 0.0], [5.0, 0.0], [7.0, 0.0], [0.0, 1.0]])).T
+    array([[nan,  0.,  2.,  0.],
+           [nan,  0.,  0.,  1.]])
     """
-    missing = ~np.isfinite(values)
-    if not missing.any():
+    values = np.where(np.isfinite(values), values, np.nan)
+    rows = np.arange(len(values))[:, None]
+    last = np.maximum.accumulate(np.where(np.isnan(values), 0, rows), axis=0)
+    held = np.take_along_axis(values, last, axis=0)
+    grown = np.diff(held, axis=0, prepend=np.nan)
+    falls, rises = (grown < 0).sum(axis=0), (grown > 0).sum(axis=0)
+    if (falls > 1).any() or not rises.any():
         return values
-    values = values.copy()
-    machine, at = np.nonzero(missing.T)
-    begins = np.ones(machine.size, dtype=bool)
-    begins[1:] = (np.diff(machine) != 0) | (np.diff(at) != 1)
-    first = np.flatnonzero(begins)
-    gap = np.cumsum(begins) - 1
-    before = at[first][gap] - 1
-    after = np.append(at[first[1:] - 1], at[-1:])[gap] + 1
-    use_before = (before >= 0) & ((after >= len(values)) | (at - before <= after - at))
-    values[at, machine] = values[np.where(use_before, before, after), machine]
-    long = np.flatnonzero(np.bincount(gap) > LONG_GAP)
-    if long.size:
-        last = np.append(at[first[1:] - 1], at[-1:])
-        _as_before(
-            values, missing, zip(machine[first[long]], at[first[long]], last[long] + 1, strict=True)
-        )
-    return values
-
-
-def _as_before(values: Array, missing: Array, gaps: Iterable[tuple[int, int, int]]) -> None:
-    """In a long gap a machine moves with all others, as far from them as beside the gap."""
-    fleet = values.mean(axis=1)
-    for machine, begin, end in gaps:
-        low, high = max(0, begin - REACH), end + REACH
-        apart = values[low:high, machine] - fleet[low:high]
-        known = ~missing[low:high, machine]
-        before = apart[: begin - low][known[: begin - low]].tolist()[-BESIDE:]
-        after = apart[end - low :][known[end - low :]].tolist()[:BESIDE]
-        sides = [sorted(side)[len(side) // 2] for side in (before, after) if side]
-        if not sides:
-            continue
-        half = (begin + end) // 2 if len(sides) == 2 else end
-        values[begin:half, machine] = fleet[begin:half] + sides[0]
-        values[half:end, machine] = fleet[half:end] + sides[-1]
+    found: Array = np.where(np.isnan(values), np.nan, np.maximum(grown, 0.0))
+    return found
 
 
 LOOKED_AT = 30
 """Samples of a series in the time that must be equal for it to be stuck."""
+MOST_STUCK, STUCK_RATIO = 2, 0.05
+"""Machines, or their share, beyond which it is no fault of sensors that a value repeats: the metric
+comes in whole degrees, or rests."""
 ALIKE = 0.01
 """Share of machines that have a value at once where it is a bound."""
 LEAST_BEFORE = 40
@@ -165,7 +146,7 @@ def stuck(values: Array, n_samples: int) -> Array:
     np.cumsum(same, axis=0, out=repeats[1:])
     for_long = repeats[needed:] - repeats[:-needed] == needed
     found: Array = for_long.any(axis=0)
-    if 2 * found.sum() >= found.size:
+    if found.sum() > max(MOST_STUCK, STUCK_RATIO * found.size):
         return np.zeros_like(found)
     machines = np.flatnonzero(found)
     begins = for_long[:, machines].argmax(axis=0)
@@ -205,29 +186,3 @@ def dead_sensors(values: Mapping[str, Array], n_samples: int) -> dict[str, Array
     }
     stopped = np.sum(list(at_zero.values()), axis=0) > min(1, len(values) - 1)
     return {metric: is_stuck[metric] & ~(at_zero[metric] & stopped) for metric in values}
-
-
-def silent_machine(samples: Samples, n_samples: int) -> tuple[int, int] | None:
-    """The one machine of which no metric said anything for so long, and its first silent sample.
-
-    None where no machine fell silent for so many samples, or several did (then it is the
-    collector's, or the rack's), or one metric alone is there, which may be a dead sensor. A
-    machine that has not spoken before is not there yet.
-    """
-    if len(samples.values) < 2 or samples.n_samples < n_samples:
-        return None
-    stride = max(1, n_samples // LOOKED_AT)
-    looked = [~np.isfinite(values[::stride]) for values in samples.values.values()]
-    quiet = np.logical_and.reduce(looked)
-    quiet &= ~np.logical_and.accumulate(quiet, axis=0)
-    sums = np.zeros((len(quiet) + 1, quiet.shape[1]), dtype=np.int32)
-    np.cumsum(quiet, axis=0, out=sums[1:])
-    needed = n_samples // stride
-    for_long = sums[needed:] - sums[:-needed] == needed
-    silent = np.flatnonzero(for_long.any(axis=0))
-    if silent.size != 1:
-        return None
-    machine = int(silent[0])
-    last = int(np.flatnonzero(for_long[:, machine])[0]) * stride
-    spoke = [np.isfinite(values[: last + 1, machine]) for values in samples.values.values()]
-    return machine, int(np.flatnonzero(np.logical_or.reduce(spoke))[-1]) + 1

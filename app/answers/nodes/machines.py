@@ -2,58 +2,77 @@
 
 from __future__ import annotations
 
+import fnmatch
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.nodes.machines.detection import SILENCE, HeatMap, Settings, heat_map, pulls, watched
-from analytics.nodes.machines.thresholds import calibrated, prioritised
-from app.answers.content import Answer, Chart, Missing, Table
+from analytics.nodes.machines.thresholds import calibrated
+from app.answers.content import Answer, Chart, Missing
 from app.answers.described import Rows, field, sheet_of
 from app.words import moments, numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
+from data.errors import DataError
 from data.ingest.readers.metrics.machine_samples import read_samples
 from data.queries.metrics import last_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from analytics.nodes.machines.asked import Nearest
     from analytics.nodes.machines.detection import Detection
     from analytics.nodes.machines.samples import Samples
     from data.store import Store
 
+    Roles = Sequence[tuple[str, str]]
+
 MOST_NAMED = 5
 """Sensors and near misses that are named."""
-VIEWS = {
-    "change": "moved away from where it began",
-    "minute": "moved away from where it began, by the mean of a minute",
-    "level": "elsewhere all the time",
+MOST_TOLD = 50
+KINDS = {
+    "idle": "rests, as a spare does",
+    "silent": "its metrics stopped while the job went on, as where an exporter died",
+    "frozen": "its metrics repeat what they said, as where an exporter hangs",
+    "sensor": "one metric alone is off, as where a sensor is wrong",
+    "role": "unlike the others from the first sample on, as a role of its own is",
+    "alone": "its role has fewer than four machines: nothing to compare it with",
 }
+"""What a machine is that is unlike the others and not known to be faulty."""
+FAULTY = (
+    Column("machine", "Machine"),
+    Column("metric", "Surest metric"),
+    field("since_at", "Since (UTC)", of=lambda each: _time(each.since_at), kind="time"),
+    Column("score", "Score", "number", help=of_nodes.DISTANCE.definition),
+    field("metrics", "All metrics that moved", of=lambda each: ", ".join(each.metrics)),
+)
+TOLD = (
+    Column("machine", "Machine"),
+    field("what", "What it is", of=lambda each: KINDS[each.kind]),
+    field("metrics", "Metrics", of=lambda each: ", ".join(each.metrics) or "all"),
+    Column("kind", "Kind", shown=False),
+)
 NEAREST = (
     Column("machine", "Machine"),
-    Column("metric", "Metric"),
-    field("how", "How it is unlike the others", of=lambda near: VIEWS[near.view]),
-    Column("score", "Score", "number",
-           help=of_nodes.DISTANCE.definition),
+    Column("metric", "Surest metric"),
+    Column("score", "Score", "number", help=of_nodes.DISTANCE.definition),
     Column("threshold", "Threshold", "number"),
-    Column("seconds", "Beyond it (s)", "number"),
-    Column("view", "View", shown=False),
-)  # fmt: skip
+    Column("seconds", "Moved for (s)", "number"),
+)
 NOTHING = Answer(
     "Which machine is faulty?",
     blocks=(
         Missing(
             "machine_samples",
             "No metrics were given.",
-            "They hold at least 4 minutes of samples of at least 4 machines of one job: rows of "
-            "node, metric, at and value, or a column a metric or a machine. Send them above, or:",
+            "They hold at least 8 minutes of samples of at least 4 machines of one job, an hour or "
+            "two where samples are 30 s apart: rows of node, metric, at and value, or a column a "
+            "metric or a machine. Send them above, or:",
             ("faultline machines metrics.parquet",),
         ),
     ),
-    about="A faulty machine stays unlike all others of its job for 4 minutes",
+    about="A faulty machine moves away from the others of its job, and stays away",
 )
 
 
@@ -83,11 +102,10 @@ class Examined:
     @property
     def since_at(self) -> datetime | None:
         """Since when a machine is faulty."""
-        since = self.found.since_at
-        return None if since is None else _time(since)
+        return _known_time(self.found.since_at)
 
 
-def examined(files: Sequence[str], settings: Settings | None = None) -> Examined:
+def examined(files: Sequence[str], settings: Settings | None = None, roles: Roles = ()) -> Examined:
     """Is a machine faulty by the metrics in these files?
 
     Raises
@@ -97,7 +115,7 @@ def examined(files: Sequence[str], settings: Settings | None = None) -> Examined
     AnalysisError
         Where there are too few machines, or too short a time.
     """
-    return _examined(lambda: read_samples(files), settings)
+    return _examined(lambda: read_samples(files), settings, roles)
 
 
 def examined_store(
@@ -105,6 +123,7 @@ def examined_store(
     cluster: str | None = None,
     job_id: str | None = None,
     settings: Settings | None = None,
+    roles: Roles = (),
 ) -> Examined:
     """Is a machine faulty by the last samples in the store, of a cluster or of one job?
 
@@ -115,13 +134,11 @@ def examined_store(
     AnalysisError
         Where there are too few machines, too short a time, or too few samples.
     """
-    return _examined(lambda: last_samples(store, cluster, job_id), settings)
+    return _examined(lambda: last_samples(store, cluster, job_id), settings, roles)
 
 
-def learnt(
-    healthy: Sequence[str], faulty: Sequence[tuple[str, datetime]], settings: Settings | None = None
-) -> Settings:
-    """Thresholds from healthy files and, where faulty ones are given, the order of metrics.
+def learnt(healthy: Sequence[str], settings: Settings | None = None) -> Settings:
+    """The threshold that machines of healthy files stay below.
 
     Raises
     ------
@@ -130,23 +147,55 @@ def learnt(
     AnalysisError
         Where nothing is healthy, or the files say too little.
     """
-    pulled = [pull for name in healthy for pull in pulls(read_samples([name]))]
-    found = calibrated(pulled, settings)
-    if not faulty:
-        return found
-    labelled = [(read_samples([name]), since.timestamp()) for name, since in faulty]
-    return prioritised(pulled, labelled, found)
+    return calibrated([pull for name in healthy for pull in pulls(read_samples([name]))], settings)
 
 
-def _examined(read: Callable[[], Samples], settings: Settings | None) -> Examined:
+def stated_roles(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Roles as they are stated, each with the names that it fits.
+
+    >>> stated_roles(["embedding=gpu-00*"])
+    [('embedding', 'gpu-00*')]
+
+    Raises
+    ------
+    DataError
+        Where one is stated otherwise.
+    """
+    pairs = [word.partition("=") for word in words]
+    for role, equals, pattern in pairs:
+        if not (role and equals and pattern):
+            raise DataError(f"a role is stated as embedding=gpu-00*, got {role + equals + pattern}")
+    return [(role, pattern) for role, _, pattern in pairs]
+
+
+def roles_of(machines: Sequence[str], stated: Roles) -> dict[str, str]:
+    """Machine -> its role, by the first pattern that its name fits.
+
+    >>> roles_of(["gpu-1", "gpu-2"], [("loss", "gpu-2")])
+    {'gpu-2': 'loss'}
+
+    Raises
+    ------
+    DataError
+        Where a pattern fits no machine.
+    """
+    for role, pattern in stated:
+        if not fnmatch.filter(machines, pattern):
+            raise DataError(f"role {role}: no machine is called {pattern}, as {machines[0]} is")
+    fitting = {
+        machine: next((role for role, pattern in stated if fnmatch.fnmatch(machine, pattern)), "")
+        for machine in machines
+    }
+    return {machine: role for machine, role in fitting.items() if role}
+
+
+def _examined(read: Callable[[], Samples], settings: Settings | None, roles: Roles) -> Examined:
     """What samples show, and how long that took."""
-    import sklearn.decomposition  # noqa: F401 - a second of importing is no analysis
-
     settings = settings or Settings()
     begun = time.perf_counter()
     samples = read()
     read_at = time.perf_counter()
-    pull, found = watched(samples, settings)
+    pull, found = watched(samples, settings, roles_of(samples.machines, roles))
     judged = time.perf_counter()
     return Examined(
         found,
@@ -163,14 +212,23 @@ def _examined(read: Callable[[], Samples], settings: Settings | None) -> Examine
 
 
 def answer(of: Examined) -> Answer:
-    """The verdict, the metric that decided, and what came nearest."""
-    table = _nearest(of)
+    """The verdict, the machines it names, what else is unlike the others, what came nearest."""
+    found = of.found
+    tables = [
+        Rows(FAULTY, list(found.faulty)).table("faulty", "Faulty machines", empty="None."),
+        Rows(TOLD, list(found.told)[:MOST_TOLD]).table(
+            "told", "Unlike the others, and not known to be faulty", empty="None."
+        ),
+        Rows(NEAREST, [near for near in found.nearest if near.score > 0][:MOST_NAMED]).table(
+            "nearest", "Largest scores", empty="No machine moved away from the others."
+        ),
+    ]
     return Answer(
         _sentence(of),
-        blocks=(_chart(of), table),
+        blocks=(_chart(of), *tables),
         notes=tuple(_notes(of)),
         record=_record(of),
-        sheet=sheet_of([_record(of)], ("verdict", "machine", "metric", "since_at", "seconds")),
+        sheet=sheet_of(_rows(of), ("verdict", "machine", "metric", "since_at", "seconds")),
         about=f"{numbers.counted(of.n_machines, 'machine')}, "
         f"{numbers.counted(len(of.metrics), 'metric')}, {of.covered_seconds:,.0f} s at "
         f"{of.step_seconds:g} s",
@@ -180,23 +238,20 @@ def answer(of: Examined) -> Answer:
 def _sentence(of: Examined) -> str:
     """Who is faulty, by what and since when."""
     found = of.found
-    if found.machine is None or of.since_at is None:
+    if not found.faulty:
         minutes = of.lasting / 60
-        return f"No machine is faulty: none stays unlike all others for {minutes:.3g} minutes."
-    since = f"{moments.second(of.since_at)} UTC"
-    if found.metric == SILENCE:
-        return f"{found.machine} is faulty: no metric says anything of it from {since} on."
-    began = f"{since} or before" if found.since_start else since
-    return f"{found.machine} is faulty since {began}, by {found.metric}."
-
-
-def _nearest(of: Examined) -> Table:
-    """What came nearest, or what the verdict rests on."""
-    near = [each for each in of.found.nearest if each.score > 0]
-    title = "What came nearest" if of.found.machine is None else "What the verdict rests on"
-    return Rows(NEAREST, near[:MOST_NAMED]).table(
-        "nearest", title, empty="No machine was the farthest for as long as a fault lasts."
-    )
+        return (
+            f"No machine is faulty: none moved away from the others for {minutes:.3g} minutes and "
+            "more."
+        )
+    if len(found.faulty) > 1:
+        *some, last = (each.machine for each in found.faulty)
+        return f"{', '.join(some)} and {last} are faulty."
+    (each,) = found.faulty
+    since = f"{moments.second(_time(each.since_at))} UTC"
+    if each.metric == SILENCE:
+        return f"{each.machine} is faulty: no metric says anything of it from {since} on."
+    return f"{each.machine} is faulty since {since}, by {each.metric}."
 
 
 def _chart(of: Examined) -> Chart:
@@ -207,15 +262,13 @@ def _chart(of: Examined) -> Chart:
 
 def _notes(of: Examined) -> Iterator[str]:
     """What would have changed the verdict, and what was not believed."""
-    found, nearest = of.found, of.found.nearest
-    if found.machine is not None and nearest:
+    found = of.found
+    if not found.faulty and found.nearest:
+        near = found.nearest[0]
         yield (
-            f"{nearest[0].metric} compared so would not decide at a threshold above "
-            f"{numbers.number(nearest[0].score)} (now {nearest[0].threshold:g}), or if a fault "
-            f"had to last more than {nearest[0].seconds:,.0f} s (now {of.lasting:g} s)."
+            f"{near.machine} came nearest, by {near.metric}: its score is "
+            f"{numbers.number(near.score)}, the threshold {near.threshold:g}."
         )
-    elif found.machine is None and nearest and nearest[0].score > 0:
-        yield _would_change(nearest[0])
     if of.step_seconds > 1:
         yield (
             f"Samples are {of.step_seconds:g} s apart, so a fault must last {of.lasting:g} s; what "
@@ -226,13 +279,9 @@ def _notes(of: Examined) -> Iterator[str]:
         yield f"Not believed, for they repeat one value or read zero alone: {named}."
     if found.left_out:
         yield f"Left out, for half of the samples are missing: {_named(found.left_out)}."
-
-
-def _would_change(nearest: Nearest) -> str:
-    """How near the nearest machine came."""
-    return (
-        f"{nearest.machine} came nearest, by {nearest.metric}: a threshold below "
-        f"{numbers.number(nearest.score)} (now {nearest.threshold:g}) would name it."
+    yield (
+        "What was so from the first sample on is told and called no fault: nothing says whether it "
+        "is a role, a sensor or a fault."
     )
 
 
@@ -251,7 +300,8 @@ def _record(of: Examined) -> dict[str, Any]:
         "machine": found.machine,
         "metric": found.metric,
         "since_at": of.since_at,
-        "since_start": found.since_start,
+        "faulty": [vars(each) | {"since_at": _time(each.since_at)} for each in found.faulty],
+        "told": [vars(each) | {"since_at": _known_time(each.since_at)} for each in found.told],
         "nearest": [vars(each) for each in found.nearest],
         "dead_sensors": [{"machine": n, "metric": m} for n, m in found.dead_sensors],
         "left_out": [{"machine": n, "metric": m} for n, m in found.left_out],
@@ -266,5 +316,16 @@ def _record(of: Examined) -> dict[str, Any]:
     }
 
 
+def _rows(of: Examined) -> list[dict[str, Any]]:
+    """A row of the CSV for each faulty machine, or one."""
+    record = _record(of)
+    named = ("machine", "metric", "since_at")
+    return [record | {key: each[key] for key in named} for each in record["faulty"]] or [record]
+
+
 def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def _known_time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else _time(seconds)

@@ -55,9 +55,9 @@ TIMES_USUAL = Term(
 )
 DISTANCE = Term(
     "Score of a machine",
-    "Mean distance to all other machines in spreads of healthy ones, that the machine "
-    "keeps for the time that a fault must last.",
-    source="the idea: Minder, arXiv 2411.01791",
+    "How far the metrics of a machine moved away from those of the others for good, all together, "
+    "in what healthy machines move by chance.",
+    source="METHODS, Faulty machines by their metrics",
     pages=("machines",),
 )
 ROSE_BY = Term(

@@ -90,16 +90,19 @@ def test_verdicts_and_settings_that_are_learnt(faultline: Any, tmp_path: Path) -
     said = faultline("machines", faulty, "--format", "json").json
     assert (said["verdict"], said["machine"], said["metric"]) == ("faulty", "n2", "power")
     assert said["since_at"][:18] in ("1970-01-01T00:04:5", "1970-01-01T00:05:0")
-    assert faultline("machines", faulty, "--faulty", f"{faulty}@1970-01-01").code == 2
+    assert [each["machine"] for each in said["faulty"]] == ["n2"]
     site = str(tmp_path / "site.json")
-    at = f"{faulty}@1970-01-01T00:05:00"
-    assert faultline("machines", healthy, "--learn", site, "--faulty", at).code == 0
-    assert json.loads((tmp_path / "site.json").read_text())["order"] == ["power", "cpu"]
-    (tmp_path / "high.json").write_text(
-        json.dumps({f"{view}_threshold": 1e6 for view in ("change", "minute", "level")})
-    )
+    assert faultline("machines", healthy, "--learn", site).code == 0
+    assert json.loads((tmp_path / "site.json").read_text())["threshold"] >= 4.0
+    (tmp_path / "high.json").write_text(json.dumps({"threshold": 1e6}))
     high = ("--settings", str(tmp_path / "high.json"), "--format", "json")
     assert faultline("machines", faulty, *high).json["verdict"] == "none"
+    role = ("--role", "spare=n2", "--format", "json")
+    (told,) = faultline("machines", faulty, *role).json["told"]
+    assert (told["machine"], told["kind"]) == ("n2", "alone")
+    said = faultline("machines", faulty, "--role", "spare=x*")
+    assert (said.code, "no machine is called x*" in said.err) == (2, True)
+    assert faultline("machines", faulty, "--role", "spare").code == 2
 
 
 @pytest.mark.parametrize(
@@ -107,8 +110,8 @@ def test_verdicts_and_settings_that_are_learnt(faultline: Any, tmp_path: Path) -
     [
         ("{", "is no file of settings"),
         ('{"level": 3}', "must be an object of apart_ratio"),
-        ('{"level_threshold": true}', "level_threshold must be a number above 0, got True"),
-        ('{"order": "power"}', "order must be a list of metrics"),
+        ('{"threshold": true}', "threshold must be a number above 0, got True"),
+        ('{"order": ["power"]}', "write one with --learn"),
     ],
 )
 def test_settings_that_are_none_are_refused(tmp_path: Path, text: str, reason: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics.nodes.machines.detection import Detection, heat_map
+from analytics.nodes.machines.detection import Detection, Faulty, heat_map
 from analytics.nodes.machines.samples import Samples
 from app.figures.nodes import machine_heat_map
 
@@ -15,7 +15,7 @@ def test_the_faulty_machine_stands_on_top_and_what_is_unknown_is_a_gap() -> None
     power[:4, 7] = np.nan
     names = tuple(f"n{k}" for k in range(60))
     samples = Samples(names, 1_700_000_000.0, 1.0, {"power": power})
-    shown = heat_map(samples, Detection("n7", "power", 1_700_000_010.0))
+    shown = heat_map(samples, Detection((Faulty("n7", "power", 1_700_000_010.0, ("power",), 9.0),)))
     assert (shown.machines[0], shown.values.shape, shown.n_machines) == ("n7", (40, 180), 60)
     drawn = machine_heat_map.figure(shown, timezone="Asia/Tokyo").to_dict()
     (cells,) = drawn["data"]
