@@ -141,7 +141,7 @@ PUBLISHED_INCONSISTENCIES = (
         0.5,
         float(ettr_v1(RSC2_AT_100K.failures_per_min, 5.0, 21.0)),
         "",
-        "0.5 takes u0 + dt/2 = 24.6 min; with u0 = 5 min it is 15.5 min",
+        "0.5 takes u0 + dt/2 = 24.6 min; with u0 of five minutes it is 15.5 min",
     ),
 )
 """Shown as they are: no rate is tuned to hide them."""

@@ -14,8 +14,8 @@ from analytics.nodes.machines.quiet import quiet_machines, resting
 from analytics.nodes.machines.samples import (
     LEAST_MACHINES,
     MOST_MISSING,
+    counted,
     dead_sensors,
-    increments,
     known_median,
 )
 from analytics.nodes.machines.shifts import (
@@ -94,8 +94,8 @@ class Faulty:
     """Since when, seconds since 1970."""
     metrics: tuple[str, ...]
     """All that moved, the surest first."""
-    score: float
-    """Its joint score."""
+    score: float | None
+    """Of all its metrics together; None of one that fell silent."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,8 @@ class Detection:
     """(machine, metric) of sensors that were not believed."""
     left_out: tuple[tuple[str, str], ...] = ()
     """(machine, metric) of which half of the samples are missing."""
+    n_judged: int = 0
+    """Machines of which some metric was compared with that of others."""
 
     @property
     def machine(self) -> str | None:
@@ -191,12 +193,18 @@ def detect(
     alone = [k for which in members.values() if len(which) < LEAST_MACHINES for k in which]
     told = tuple(Told(samples.machines[k], "alone") for k in alone)
     return Detection(
-        tuple(sorted((x for one in found for x in one.faulty), key=lambda x: -x.score)),
+        tuple(sorted((x for one in found for x in one.faulty), key=_surest)),
         tuple(each for one in found for each in one.told) + told,
         tuple(sorted((x for one in found for x in one.nearest), key=lambda x: -x.score)),
         tuple(each for one in found for each in one.dead_sensors),
         tuple(each for one in found for each in one.left_out),
+        sum(one.n_judged for one in found),
     )
+
+
+def _surest(each: Faulty) -> float:
+    """What sorts the surest first: one that fell silent is."""
+    return -np.inf if each.score is None else -each.score
 
 
 class _Judged:
@@ -205,7 +213,7 @@ class _Judged:
     def __init__(self, samples: Samples, settings: Settings) -> None:
         self.samples, self.settings = samples, settings
         lasting = samples.steps(settings.lasting(samples.step_seconds))
-        values = {metric: increments(x) for metric, x in samples.values.items()}
+        values = {metric: counted(metric, x) for metric, x in samples.values.items()}
         self.clock = Clock.of(samples.n_samples, lasting)
         self.idle = resting({m: blocked(x, self.clock.size) for m, x in values.items()})
         for array in values.values():
@@ -225,8 +233,10 @@ class _Judged:
         self.blocks = {
             m: x for m, x in blocks.items() if (~np.isnan(x)).any(axis=0).sum() >= LEAST_MACHINES
         }
+        compared = [~np.isnan(x).all(axis=0) for x in self.blocks.values()]
+        self.n_judged = int(np.any(compared, axis=0).sum()) if compared else 0
+        self.n_faulty = most_faulty(self.n_judged)
         self.regimes = Regimes.of(self.blocks or blocks)
-        self.n_faulty = most_faulty(len(samples.machines))
         self.evidence = Evidence.gathered(
             self.blocks, self.regimes, self.clock.least, self.n_faulty
         )
@@ -247,6 +257,7 @@ class _Judged:
             tuple(nearest),
             _pairs(self.samples, self.dead),
             _pairs(self.samples, self.missing),
+            self.n_judged,
         )
 
     def _named(self) -> tuple[list[Faulty], list[Told]]:
@@ -282,7 +293,7 @@ class _Judged:
     def _gone(self, quiet: Quiet) -> Faulty:
         """A machine that fell silent, with which the job stopped."""
         name = self.samples.machines[quiet.machine]
-        return Faulty(name, SILENCE, self._at(quiet.first), quiet.metrics, np.inf)
+        return Faulty(name, SILENCE, self._at(quiet.first), quiet.metrics, None)
 
     def _quiet(self) -> Iterator[Told]:
         """Spares, and machines whose metrics stopped or froze."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -90,21 +91,34 @@ def known_mean(values: Array, axis: int, least: float = 0.0) -> Array:
     return found
 
 
-def increments(values: Array) -> Array:
+COUNTERS = re.compile(
+    r"total|count|ecc|replay|error|retr|drop|discard|symbol|sequence|energy", re.I
+)
+"""What the names of counters have in common."""
+RESET = 0.1
+"""Share of what was read before below which a fall is a beginning anew."""
+
+
+def counted(metric: str, values: Array) -> Array:
     """What a counter that only grows counted in each sample, any other metric as it is; NaN where
     nothing is known. A counter begins anew where its exporter does.
 
-    >>> increments(np.array([[5.0, 0.0], [5.0, 0.0], [7.0, 0.0], [0.0, 1.0]])).T
+    >>> values = np.array([[5.0, 0.0], [5.0, 0.0], [7.0, 0.0], [0.0, 1.0]])
+    >>> counted("ecc_errors", values).T
     array([[nan,  0.,  2.,  0.],
            [nan,  0.,  0.,  1.]])
+    >>> counted("sm_clock", values).T[0]
+    array([5., 5., 7., 0.])
     """
     values = np.where(np.isfinite(values), values, np.nan)
+    if not COUNTERS.search(metric):
+        return values
     rows = np.arange(len(values))[:, None]
     last = np.maximum.accumulate(np.where(np.isnan(values), 0, rows), axis=0)
     held = np.take_along_axis(values, last, axis=0)
     grown = np.diff(held, axis=0, prepend=np.nan)
-    falls, rises = (grown < 0).sum(axis=0), (grown > 0).sum(axis=0)
-    if (falls > 1).any() or not rises.any():
+    falls = grown < 0
+    if (held[falls] > RESET * (held - grown)[falls]).any() or not (grown > 0).any():
         return values
     found: Array = np.where(np.isnan(values), np.nan, np.maximum(grown, 0.0))
     return found

@@ -205,7 +205,7 @@ def shifts(
     least = max(least, 3 * (len(values) // RARE_SHARE)) if rare else least
     middle = known_mean if rare else known_median
     apart = scale - known_median(scale, axis=1)[:, None]
-    spread = _own_spread(apart, counter=rare)
+    spread = _own_spread(apart, rare=rare)
     against = AGAINST if direction < 0 else 0.0
     memory = _Memory(_units(regimes.moved(apart, len(apart), middle), spread), most_faulty)
     asked = [
@@ -266,12 +266,12 @@ class _Memory:
         return self._known[length]
 
 
-def _own_spread(apart: Array, *, counter: bool) -> Array:
+def _own_spread(apart: Array, *, rare: bool) -> Array:
     """(machines) Of a machine's blocks; of a gauge within quarters of the time, so that a shift
     is no part of it; at least what is usual.
     """
     parts = np.array_split(apart, 4)
-    if counter:
+    if rare:
         wide = [
             np.sqrt(known_mean(np.square(part - known_mean(part, axis=0)), axis=0))
             for part in parts
@@ -319,7 +319,7 @@ def _asked(units: Array, spread: Array, first: int, least: int) -> Iterator[_Ask
     while length < left // 3 * 3:
         yield _over(sums, counts, spread, first, length, span)
         length, span = 3 * math.ceil(length * LONGER / 3), span + 1
-    if left >= 3:
+    if left >= least:
         yield _over(sums, counts, spread, first, left // 3 * 3, span)
 
 

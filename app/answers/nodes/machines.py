@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.nodes.machines.detection import SILENCE, HeatMap, Settings, heat_map, pulls, watched
+from analytics.nodes.machines.samples import LEAST_MACHINES
 from analytics.nodes.machines.thresholds import calibrated
 from app.answers.content import Answer, Chart, Missing
 from app.answers.described import Rows, field, sheet_of
@@ -238,6 +239,11 @@ def answer(of: Examined) -> Answer:
 def _sentence(of: Examined) -> str:
     """Who is faulty, by what and since when."""
     found = of.found
+    if not found.faulty and found.n_judged < LEAST_MACHINES:
+        return (
+            f"Cannot be judged: {numbers.counted(found.n_judged, 'machine')} with metrics that "
+            f"tell enough, {LEAST_MACHINES} are needed."
+        )
     if not found.faulty:
         minutes = of.lasting / 60
         return (
@@ -279,10 +285,17 @@ def _notes(of: Examined) -> Iterator[str]:
         yield f"Not believed, for they repeat one value or read zero alone: {named}."
     if found.left_out:
         yield f"Left out, for half of the samples are missing: {_named(found.left_out)}."
-    yield (
-        "What was so from the first sample on is told and called no fault: nothing says whether it "
-        "is a role, a sensor or a fault."
-    )
+    unseen = of.n_machines - found.n_judged
+    if unseen:
+        yield (
+            f"{numbers.counted(unseen, 'machine')} of {of.n_machines:,} could not be judged: at "
+            "rest, without samples, or alone in a role."
+        )
+    if any(each.kind in ("role", "sensor") and each.since_at is None for each in found.told):
+        yield (
+            "What was so from the first sample on is called no fault: nothing says whether it is a "
+            "role, a sensor or a fault."
+        )
 
 
 def _named(pairs: Sequence[tuple[str, str]]) -> str:
@@ -292,11 +305,18 @@ def _named(pairs: Sequence[tuple[str, str]]) -> str:
     return f"{text} and {more:,} more" if more > 0 else text
 
 
+def _verdict(found: Detection) -> str:
+    """In a word."""
+    if found.faulty:
+        return "faulty"
+    return "none" if found.n_judged >= LEAST_MACHINES else "unknown"
+
+
 def _record(of: Examined) -> dict[str, Any]:
     """The verdict under the keys of the JSON."""
     found = of.found
     return {
-        "verdict": "none" if found.machine is None else "faulty",
+        "verdict": _verdict(found),
         "machine": found.machine,
         "metric": found.metric,
         "since_at": of.since_at,
@@ -306,6 +326,7 @@ def _record(of: Examined) -> dict[str, Any]:
         "dead_sensors": [{"machine": n, "metric": m} for n, m in found.dead_sensors],
         "left_out": [{"machine": n, "metric": m} for n, m in found.left_out],
         "n_machines": of.n_machines,
+        "n_judged": found.n_judged,
         "metrics": list(of.metrics),
         "start_at": of.start_at,
         "covered_seconds": of.covered_seconds,

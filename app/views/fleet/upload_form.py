@@ -53,10 +53,8 @@ def show(scope: Scope) -> None:
     )
     with notice.explained():
         said = _stated(source)
-        sent = st.button("Ingest", type="primary", key="upload_ingest")
-        if sent and file is None:
-            st.warning("Choose a file first.", icon=":material/warning:")
-        elif sent and file is not None:
+        sent = st.button("Ingest", type="primary", key="upload_ingest", disabled=file is None)
+        if sent and file is not None:
             _read(source, said.upload(file), said.options)
         elif file is not None and _matching(source, said):
             mapped = _mapped(source, file, said.options)

@@ -9,7 +9,7 @@ from app.widgets import filter_bar, notice, page_head, upload
 scope = filter_bar.show(uses=())
 head = st.container()
 sent = upload.several(
-    "Metrics of a job's machines, sampled every second (Parquet, CSV, Prometheus JSON)",
+    "Metrics of a job's machines, 1 to 60 s apart (Parquet, CSV, Prometheus JSON)",
     key="machines_files",
 )
 roles = st.text_input(

@@ -97,6 +97,14 @@ def test_verdicts_and_settings_that_are_learnt(faultline: Any, tmp_path: Path) -
     (tmp_path / "high.json").write_text(json.dumps({"threshold": 1e6}))
     high = ("--settings", str(tmp_path / "high.json"), "--format", "json")
     assert faultline("machines", faulty, *high).json["verdict"] == "none"
+    header, *lines = (tmp_path / "healthy.csv").read_text().splitlines()
+    told = [line if "n0" in line or "n1" in line else line[: line.index("n") + 2] + ",,"
+            for line in lines]  # fmt: skip
+    (tmp_path / "two.csv").write_text("\n".join([header, *told]))
+    said = faultline("machines", str(tmp_path / "two.csv"), "--format", "json").json
+    assert (said["verdict"], said["n_judged"]) == ("unknown", 0)
+    said = faultline("machines", str(tmp_path / "two.csv"), "--format", "table")
+    assert "Cannot be judged: 0 machines" in said.out
     role = ("--role", "spare=n2", "--format", "json")
     (told,) = faultline("machines", faulty, *role).json["told"]
     assert (told["machine"], told["kind"]) == ("n2", "alone")

@@ -140,7 +140,9 @@ def test_a_file_that_is_uploaded_is_in_the_store_under_its_own_name(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
     page = open_page(tmp_path / "store", PAGE)
-    page.file_uploader(key="upload_file").set_value(("sacct.txt", SACCT.encode(), "text/plain"))
+    page.file_uploader(key="upload_file").set_value(
+        ("sacct.txt", SACCT.encode(), "text/plain")
+    ).run()
     page.text_input(key="upload_timezone").set_value("Europe/Berlin")
     next(button for button in page.button if button.label == "Ingest").click().run()
     assert not page.exception
@@ -161,7 +163,9 @@ def test_a_cut_archive_is_refused_unless_what_precedes_the_cut_is_asked_for(
     packed = gzip.compress(SACCT.encode())[:-8]  # all of the text, none of its check
     for partial in (False, True):
         page = open_page(tmp_path / "store", PAGE)
-        page.file_uploader(key="upload_file").set_value(("sacct.gz", packed, "application/gzip"))
+        page.file_uploader(key="upload_file").set_value(
+            ("sacct.gz", packed, "application/gzip")
+        ).run()
         page.text_input(key="upload_timezone").set_value("UTC")
         page.checkbox(key="upload_partial").set_value(partial)
         next(button for button in page.button if button.label == "Ingest").click().run()
@@ -180,7 +184,7 @@ def test_a_mapping_is_chosen_or_uploaded_and_never_a_path(
     page = open_page(tmp_path / "store", PAGE)
     page.selectbox(key="upload_source").select("failure-log").run()
     assert page.selectbox(key="upload_preset").options == ["lanl", "pnnl"]
-    page.file_uploader(key="upload_file").set_value(("failures.csv", log, "text/csv"))
+    page.file_uploader(key="upload_file").set_value(("failures.csv", log, "text/csv")).run()
     page.file_uploader(key="upload_own_mapping").set_value(("../own.toml", toml, "text/plain"))
     next(button for button in page.button if button.label == "Ingest").click().run()
     assert not page.exception
@@ -200,7 +204,7 @@ def test_only_what_the_source_knows_is_asked_and_it_is_read_with_it(
     asked = {each.key.removeprefix("upload_") for each in page.text_input}
     assert asked == {"cluster", "timezone", "columns", "delimiter", "at"}
     facts = ("facts.csv", b"Host,driver\nn1,550.1\n", "text/csv")
-    page.file_uploader(key="upload_file").set_value(facts)
+    page.file_uploader(key="upload_file").set_value(facts).run()
     own = ("own.toml", b'[columns]\nnode = "Host"\n', "text/plain")
     page.file_uploader(key="upload_own_mapping").set_value(own)
     page.text_input(key="upload_at").set_value("2026-01-31 12:00")
@@ -221,7 +225,7 @@ def test_a_kernel_log_is_read_with_the_boot_time_that_was_typed(
     asked = {each.key.removeprefix("upload_") for each in page.text_input}
     assert asked == {"cluster", "timezone", "node", "boot_at", "year"}
     line = b"[   60.5] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus\n"
-    page.file_uploader(key="upload_file").set_value(("dmesg", line, "text/plain"))
+    page.file_uploader(key="upload_file").set_value(("dmesg", line, "text/plain")).run()
     page.text_input(key="upload_node").set_value("n1")
     page.text_input(key="upload_boot_at").set_value("someday").run()
     assert "'someday' is no time" in page.warning[0].value
@@ -268,7 +272,9 @@ def test_a_file_of_no_known_format_is_a_notice(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
     page = open_page(tmp_path / "store", PAGE)
-    page.file_uploader(key="upload_file").set_value(("poem.txt", b"Roses are red\n", "text/plain"))
+    page.file_uploader(key="upload_file").set_value(
+        ("poem.txt", b"Roses are red\n", "text/plain")
+    ).run()
     next(button for button in page.button if button.label == "Ingest").click().run()
     assert not page.exception
     assert page.warning[0].value.startswith("poem.txt: is of no format known")

@@ -114,6 +114,27 @@ def test_a_spare_a_dead_exporter_a_wrong_sensor_and_a_role_are_told_and_not_faul
     assert told(verdict) == of
 
 
+def test_where_too_few_machines_say_anything_nothing_is_judged() -> None:
+    values = job()
+    for array in values.values():
+        array[:, 3:] = np.nan
+    assert judged(values).n_judged == 0
+    assert judged(job()).n_judged == 16
+
+
+def test_a_counter_that_only_grows_is_no_level_and_a_clock_that_falls_once_no_counter() -> None:
+    values = job()
+    values["ecc_errors_total"] = np.zeros((360, 16))
+    values["ecc_errors_total"][100:, 5] = 7.0  # seven errors at once, long ago
+    assert judged(values).faulty == ()
+    values["ecc_errors_total"][150:, 5] += np.arange(210) * 2.0
+    assert [each.machine for each in judged(values).faulty] == ["n5"]
+    values = job() | {"sm_clock": np.full((360, 16), 1700.0)}
+    values["sm_clock"][5:, 3] = 1710.0
+    values["sm_clock"][200:, 9] = 1200.0
+    assert [each.machine for each in judged(values).faulty] == ["n9"]
+
+
 def test_machines_of_a_role_are_compared_with_each_other() -> None:
     values = job()
     values["power_watts"][120:, :5] *= 0.6  # five machines turn to other work
