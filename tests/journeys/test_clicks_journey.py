@@ -63,6 +63,8 @@ def test_the_same_cell_opens_as_often_as_it_is_clicked(link: str, browser: Brows
     page = browser.new_page()
     page.goto(f"{link}&period=all".replace("/?", "/mttf?"))
     for _ in range(2):
+        app = page.get_by_test_id("stApp")
+        expect(app).to_have_attribute("data-test-script-state", "notRunning")
         grid = page.get_by_test_id("stDataFrame").locator("canvas").first
         grid.scroll_into_view_if_needed()
         grid.click(position={"x": 200, "y": 50}, force=True)
