@@ -28,8 +28,9 @@ def upload(root: Path, content: bytes | str, source: str = "auto") -> RunningUpl
 
 
 def files(root: Path) -> dict[str, bytes]:
-    """All but the lock, which says who wrote last."""
-    found = (path for path in root.rglob("*") if path.is_file() and path.name != "writer.lock")
+    """All but the lock, which says who wrote last, and what SQLite keeps beside a file in use."""
+    beside = ("writer.lock", "-shm", "-wal")
+    found = (path for path in root.rglob("*") if path.is_file() and not path.name.endswith(beside))
     return {path.name: path.read_bytes() for path in found}
 
 
