@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from analytics.failures.log_classifier.lines import cleaned
 from analytics.failures.log_classifier.rules import rules_version
 from analytics.failures.log_classifier.second_opinion import (
     domain_chances,
-    telling_line,
     weighed,
 )
 from analytics.failures.log_classifier.signals import Signal, signals
@@ -26,6 +26,11 @@ _MOST_EVIDENCE, _MOST_ALTERNATIVES, _SHOWN = 5, 4, 500
 _MESSAGE_LINES = 4
 _DOUBTED = 0.5
 _MOSTLY_CHANCE = 0.5
+_OF_THE_KERNEL = re.compile(
+    r"^[^\"'`]*?(?:\bkernel: |NVRM: Xid \(|nvidia-nvswitch\d*: SXid|\bEDAC |\bmce: |\bpcieport "
+    r"|\bAER: |\bamdgpu |\bbond\d+: |\bmlx5_core )"
+)
+_SURE = 10
 _NO_FINER = {"user": "runtime_error", "system_software": "software", "hardware": "hardware"}
 """Causes that say no more than the domain."""
 
@@ -137,17 +142,45 @@ def classify_log(
     ]
     finding = first_cause(found)
     verdict = _UNKNOWN if finding is None else _by_rules(finding, lines, found)
-    explains = finding is not None and finding.behind is not None
-    spoken_for = {taxonomy().domain_of(signal.cause) for signal in _speaking(found)} - {"unknown"}
-    if verdict.cause != "unknown" and (explains or spoken_for <= {verdict.domain}):
-        return verdict
     chance = {signal.index for signal in seen} - {signal.index for signal in found}
     counted = [line for index, line in enumerate(lines) if index not in chance]
+    if finding is None or verdict.cause == "unknown":
+        return _with_opinion(verdict, counted)
+    spoken_for = {taxonomy().domain_of(signal.cause) for signal in _speaking(found)} - {"unknown"}
+    if finding.behind is not None or spoken_for <= {verdict.domain}:
+        return verdict
     chances = weighed(verdict.domain, verdict.confidence, domain_chances(counted), spoken_for)
     domain = max(chances, key=chances.__getitem__)
-    if domain == verdict.domain:
+    if domain == verdict.domain or _explains(finding.signal, domain, found):
         return verdict
-    return _overruled(verdict, domain, chances[domain], found, lines)
+    return _overruled(verdict, domain, chances[domain], found)
+
+
+def _with_opinion(verdict: LogVerdict, lines: Sequence[str]) -> LogVerdict:
+    """An unknown cause, with what the words of the whole log suggest as an alternative."""
+    chances = weighed("unknown", 0.0, domain_chances(lines), ())
+    domain = max(chances, key=chances.__getitem__)
+    if domain == "unknown":
+        return verdict
+    reason = "the words of the whole log suggest it; no line of it does"
+    opinion = Alternative(_NO_FINER[domain], round(min(chances[domain], 0.99), 3), reason)
+    return replace(verdict, alternatives=(*verdict.alternatives, opinion)[:_MOST_ALTERNATIVES])
+
+
+def _explains(root: Signal, domain: str, found: Sequence[Signal]) -> bool:
+    """Whether broken hardware explains what speaks for another domain.
+
+    A kernel that reports it explains symptoms, not an exception that names what went wrong; a
+    check of computed results that names the GPU explains also the exception that it raises.
+    """
+    if root.role != "root" or taxonomy().domain_of(root.cause) != "hardware":
+        return False
+    if root.cause == "silent_corruption" and root.meaning.specificity >= _SURE:
+        return True
+    if _OF_THE_KERNEL.search(root.line.shown) is None:
+        return False
+    own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
+    return all(one.role == "symptom" for one in own)
 
 
 def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -> LogVerdict:
@@ -173,8 +206,8 @@ def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -
 
 
 def _speaking(found: Sequence[Signal]) -> list[Signal]:
-    """Signals that speak for their cause: neither how a job died nor that something is well."""
-    return [signal for signal in found if signal.role not in ("teardown", "mended")]
+    """Signals that speak for their cause: no consequence, and not that something is well."""
+    return [signal for signal in found if signal.role not in ("teardown", "mended", "cascade")]
 
 
 def _overruled(
@@ -182,23 +215,13 @@ def _overruled(
     domain: str,
     chance: float,
     found: Sequence[Signal],
-    lines: Sequence[str],
 ) -> LogVerdict:
-    """A verdict of another domain than the rules': of its signals the strongest, else no finer."""
-    others = verdict.alternatives
-    if verdict.cause != "unknown":
-        reason = f"line {verdict.evidence[0].line}: {verdict.evidence[0].text[:120]}"
-        others = (Alternative(verdict.cause, verdict.confidence, reason), *others)
-    own = [
-        speaking for speaking in _speaking(found) if taxonomy().domain_of(speaking.cause) == domain
-    ]
-    if own:
-        signal = max(own, key=lambda speaking: (speaking.meaning.confidence, speaking.index))
-        cause, line = signal.cause, LogLine(signal.line.number, _shown(signal))
-    else:
-        number = telling_line(lines, domain)
-        shown = " ".join(part.shown.strip() for part in cleaned(number, lines[number - 1]))
-        cause, line = _NO_FINER[domain], LogLine(number, shown[:_SHOWN])
+    """A verdict of another domain than the rules': of its signals the strongest."""
+    reason = f"line {verdict.evidence[0].line}: {verdict.evidence[0].text[:120]}"
+    others = (Alternative(verdict.cause, verdict.confidence, reason), *verdict.alternatives)
+    own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
+    signal = max(own, key=lambda speaking: (speaking.meaning.confidence, speaking.index))
+    cause, line = signal.cause, LogLine(signal.line.number, _shown(signal))
     confidence = round(min(chance, 0.99), 3)
     return LogVerdict(
         cause=cause,

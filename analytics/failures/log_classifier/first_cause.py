@@ -20,6 +20,7 @@ LEAST_CONFIDENCE = 0.4
 _GPU_SYMPTOMS = frozenset({"cuda_oom", "cuda_error", "illegal_memory_access", "gpu_unavailable",
                            "nccl_error", "nvlink", "system_service"})  # fmt: skip
 _OWN_DEATHS = _GPU_SYMPTOMS - {"nccl_error"} | {"host_oom", "program_crash", "model_loading"}
+_REPORT = "NVRM: Xid ("
 _LINKS = frozenset({"ib_link", "ethernet_link", "network", "nic"})
 _OF_FILES = frozenset({"file_not_found", "os_error", "import_error", "permission_denied"})
 _OF_DISKS = frozenset({"filesystem_mount", "disk"})
@@ -69,8 +70,11 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
             for signal in live
         )
         lead = lead if died and ended.cause == "requeued" else None
-    if root is not None and (ended is None or root.index < ended.index or lead is not None):
-        return _root_or_lead(root, lead, found)
+    explained = root is not None and ended is not None and _is_reason_of(root, ended)
+    if root is not None and (
+        ended is None or root.index < ended.index or lead is not None or explained
+    ):
+        return _root_or_lead(root, lead, found, ended if explained else None)
     if lead is not None:
         return _lead(lead, found)
     earlier = (signal for signal in before if ended is None or signal.index < ended.index)
@@ -181,6 +185,8 @@ def _lead_of(found: Sequence[Signal]) -> Signal | None:
     lead = _first(found, "fault", "symptom")
     if lead is None or lead.role == "fault":
         return lead
+    if lead.meaning.confidence < LEAST_CONFIDENCE:
+        return next((signal for signal in found if _is_surer(signal, lead)), lead)
     if lead.cause == "cuda_error":
         return next((signal for signal in found if _is_finer(signal, lead)), lead)
     if lead.cause == "connection_error":
@@ -193,6 +199,12 @@ def _lead_of(found: Sequence[Signal]) -> Signal | None:
         return lead
     vague = lead.meaning.specificity < _SPECIFIC and taxonomy().domain_of(lead.cause) == "hardware"
     return (_first(found, "fault") if vague else None) or lead
+
+
+def _is_surer(signal: Signal, lead: Signal) -> bool:
+    """Whether another line says with more confidence what a vague one left open."""
+    known = signal.meaning.confidence >= LEAST_CONFIDENCE
+    return known and signal.cause == lead.cause and signal.role in ("fault", "symptom")
 
 
 def _died_of_itself(signal: Signal) -> bool:
@@ -219,18 +231,40 @@ def _is_finer(signal: Signal, lead: Signal) -> bool:
 
 
 def _best_root(found: Sequence[Signal]) -> Signal | None:
-    """The most specific root, of several the first; a driver's yields to the hardware's."""
+    """The most specific root, of several the first; a driver's yields to the hardware's.
+
+    Of lines of the same cause the driver's own report says more than one that repeats it.
+    """
     roots = [signal for signal in found if signal.role == "root"]
     hardware = [signal for signal in roots if taxonomy().domain_of(signal.cause) == "hardware"]
-    best = max(roots, key=lambda signal: (signal.meaning.specificity, -signal.index), default=None)
-    if best is not None and best.cause == "gpu_driver" and _coded(best) and hardware:
-        return max(hardware, key=lambda signal: (signal.meaning.specificity, -signal.index))
-    return best
+    best = max(roots, key=_telling, default=None)
+    if best is None:
+        return None
+    if best.cause == "gpu_driver" and _coded(best) and hardware:
+        best = max(hardware, key=_telling)
+    reports = (
+        signal for signal in roots
+        if signal.cause == best.cause and _REPORT in signal.line.text
+        and signal.meaning.specificity == best.meaning.specificity
+    )  # fmt: skip
+    return next(reports, best)
+
+
+def _telling(root: Signal) -> tuple[int, int]:
+    """How much a root says, the earlier of equals first."""
+    return root.meaning.specificity, -root.index
 
 
 def _coded(signal: Signal) -> bool:
     """Whether an XID alone says it."""
     return "xid" in signal.line.text.lower()
+
+
+def _is_reason_of(root: Signal, ended: Signal) -> bool:
+    """Whether a maintenance was called for because hardware is broken, as the next lines say."""
+    near = root.index - ended.index <= _NEAR
+    hardware = taxonomy().domain_of(root.cause) == "hardware"
+    return ended.cause == "maintenance" and hardware and near
 
 
 def _weaker_than_end(lead: Signal) -> bool:
@@ -239,7 +273,9 @@ def _weaker_than_end(lead: Signal) -> bool:
     return lead.role == "symptom" and not lead.in_traceback and not specific
 
 
-def _root_or_lead(root: Signal, lead: Signal | None, found: Sequence[Signal]) -> Finding:
+def _root_or_lead(
+    root: Signal, lead: Signal | None, found: Sequence[Signal], explained: Signal | None
+) -> Finding:
     """A fault that came before a root needs no root; anything else does.
 
     A file that is not found needs one too: its file system may be lost.
@@ -252,7 +288,7 @@ def _root_or_lead(root: Signal, lead: Signal | None, found: Sequence[Signal]) ->
         "cascade",
         "symptom",
     )
-    return Finding(root, root.meaning.confidence, seen)
+    return Finding(root, root.meaning.confidence, explained or seen)
 
 
 def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
@@ -271,11 +307,24 @@ def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
         )
         if hidden is not None and hidden.index < lead.index:
             return Finding(hidden, lead.meaning.confidence, lead)
+    lead = _as_raised(lead, found)
     if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS | {"node_lost"}:
         root = _best_root([signal for signal in found if _lately(signal)])
         if root is not None and taxonomy().domain_of(root.cause) == "hardware":
             return Finding(root, root.meaning.confidence * 0.75, lead)
     return Finding(lead, lead.meaning.confidence * (0.85 if _is_rivalled(lead, found) else 1))
+
+
+def _as_raised(lead: Signal, found: Sequence[Signal]) -> Signal:
+    """The exception that tells the same cause as a line in passing before it."""
+    if lead.in_traceback:
+        return lead
+    raised = (
+        signal for signal in found
+        if signal.in_traceback and signal.live and signal.cause == lead.cause
+        and signal.role == lead.role
+    )  # fmt: skip
+    return next(raised, lead)
 
 
 def _lately(signal: Signal) -> bool:

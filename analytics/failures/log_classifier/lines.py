@@ -207,14 +207,14 @@ _LONGEST_SAMPLE = 60
 _RETOLD = re.compile(
     r"\b(?:previous|last|prior|earlier) (?:attempt|run|try|job|launch|incarnation)\b.{0,40}"
     r"\b(?:fail|died?|crash|end|exit|abort|kill|stop)"
-    r"|^#(?! a fatal error)"  # a comment
+    r"|^#(?! a fatal error| out of bounds values)"  # a comment
     r"|\bcaptured (?:log|std(?:out|err))\b|\b(?:simulated|injected|mocked)\b"
     r"|^\s*(?:[*•] +\S|- +[\"'`]|(?:q|a|question|answer)\d*\s?[:)] )"  # a list of advice
     r"|^\[\w+ \d\d:\d\d\] \w+: "  # a chat
     r"|\bknown issues?\b|\byesterday\b|^squeue\b"
     r"|\b(?:last|previous) (?:week|month|year|night|failure|crash)\b"
-    r"|\b(?:fixed|resolved|closed)\)?\W*$"
-    r"|^motd\b|(?<!be )\b(?:replaced|reseated|swapped|repaired)\b"
+    r"|(?<!never )\b(?:fixed|resolved|closed)\)?\W*$"
+    r"|^motd\b|(?<!be )\b(?:replaced|reseated|swapped(?! with)|repaired)\b"
     r"|\b(?:received request|generated (?:response|text|sample)|sampled text)\b"
     r"|^\s*<\|?(?:user|assistant|system|human|im_start)\b"
     r"|^\s*(?:\[[^\]]*\]\s*)?(?:user|assistant|human|gpt|bot|reporter|customer|prompt|output)\s?: "
@@ -229,7 +229,7 @@ _RETOLD = re.compile(
     r"|\[(?:prompt|question|response|answer|completion|instruction|ground_truth|sample)"
     r"(?: ?#?\d+)?\]"
     r"|^(?:prompt|question|sample(?: ?#?\d+)?): "
-    r"|^> \S"
+    r"|^> (?!traceback|  |(?:\w+\.)*\w+error: )\S"
     r"|^(?:reading|opening|tokeni[sz]ing|processing|indexing|loading|packing) \S.*"
     r"\.(?:txt|jsonl|csv|tsv|md)(?: \([^)]*\))?$",
     re.IGNORECASE,
@@ -266,7 +266,9 @@ _IN_QUOTES = re.compile(
     re.VERBOSE,
 )
 _REPORTS = re.compile(
-    r"(?:error|exception|caught|raised|failed with|message|reason|because of)\W*$", re.IGNORECASE
+    r"(?:error|exception|caught|raised|failed with|message|reason|because of|critical|warning|alert"
+    r"|asserted|severity|event(?: \S+)?|\bfqx\w+)\W*$",
+    re.IGNORECASE,
 )
 _FILE_NAME = re.compile(r"[\w./-]*_[\w./-]*\.(?:txt|jsonl|csv|tsv|md|ya?ml|ipynb)\b")
 
@@ -373,9 +375,15 @@ def is_spoken_of(text: str) -> bool:
     return _SPEAKS_OF.search(text) is not None
 
 
+_RAISED = re.compile(r"> (?:Traceback|  File |(?:\w+\.)*\w+Error: )")
+"""Lines of an exception that a logger sets off with a sign."""
+
+
 def _is_cited(shown: str) -> bool:
     """Whether a line is set off as somebody else's; the rows of a table end as they begin."""
-    return shown.startswith("> ") or (shown.startswith("| ") and not shown.endswith("|"))
+    return (shown.startswith("> ") and not _RAISED.match(shown)) or (
+        shown.startswith("| ") and not shown.endswith("|")
+    )
 
 
 def _hour(line: str) -> datetime | None:

@@ -133,6 +133,8 @@ def words_in(template: str) -> set[str]:
     possible = {word for run in _LETTERS.findall(template) for word in _words_near(run)}
     if _URL in template:
         possible |= _url_words()
+    if not template.isascii():
+        possible |= _words_of_other_scripts()
     return {word for word in possible if word in template}
 
 
@@ -145,13 +147,18 @@ def _words_near(letters: str) -> tuple[str, ...]:
 @cache
 def _longest_runs() -> tuple[tuple[str, str], ...]:
     """Longest run of letters of each word, and the word; without those that an address holds."""
-    words = sorted({*_ALWAYS, *rules().by_word} - _url_words())
+    words = sorted({*_ALWAYS, *rules().by_word} - _url_words() - _words_of_other_scripts())
     return tuple((max(_LETTERS.findall(word), key=len), word) for word in words)
 
 
 @cache
 def _url_words() -> frozenset[str]:
     return frozenset(word for word in rules().by_word if _URL in word)
+
+
+@cache
+def _words_of_other_scripts() -> frozenset[str]:
+    return frozenset(word for word in rules().by_word if not _LETTERS.search(word))
 
 
 @cache

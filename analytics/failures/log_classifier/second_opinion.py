@@ -24,7 +24,7 @@ WEIGHT_OF_RULES = 1.25
 """Log odds that a verdict of the rules adds to its domain, times the verdict's confidence."""
 WEIGHT_OF_SILENCE = 2.0
 """The same for the domain ``unknown`` where the rules name no cause."""
-_LAST_LINES, _LINES_TRIED = 6, 60
+_LAST_LINES = 6
 _MOST_LINES = 400
 """Of a log, from its end."""
 _LEAST_LINES = 15
@@ -143,26 +143,6 @@ def weighed(
     }
     total = math.fsum(odds.values())
     return {name: one / total for name, one in odds.items()}
-
-
-def telling_line(lines: Sequence[str], domain: str) -> int:
-    """Number of the line, from 1, that by itself most suggests a domain; the later of equals.
-
-    Parameters
-    ----------
-    lines : sequence of str
-        The log in order, with one line that is not blank or more.
-    domain : str
-        As `domain_chances` names it.
-    """
-    label = UNCLEAR if domain == "unknown" else domain
-    written = [number for number, line in enumerate(lines, 1) if line.strip()][-_LINES_TRIED:]
-    found = model().predict([(lines[number - 1],) * len(COLUMNS) for number in written])
-    chances = [
-        {one.label: one.confidence, **dict(one.alternatives)}.get(label, 0.0) * one.known_ratio
-        for one in found
-    ]
-    return max(zip(chances, written, strict=True))[1]
 
 
 @cache

@@ -53,6 +53,25 @@ _MERELY_OVER = re.compile(
     r"\b(?:job|run|script|program|task|process|pipeline)\b.{0,30}\b(?:exited|ended|done)\.?\s*$"
 )
 
+_FINISHED = re.compile(
+    r"\b(?:training|fine-?tuning|fit|evaluation|job|run|pod|workload|\w+job|main|script|program)\b.{0,40}"
+    r"\b(?:complet(?:ed|e)|finished|succeeded|done)\b"
+    r"|\btraining (?:completed|finished)\b|\bphase succeeded\b",
+    re.IGNORECASE,
+)
+_DECLARED = re.compile(
+    r"\b\w*job \S+ is successfully completed|\bpod phase succeeded"
+    r"|\bexit(?: code)? 0, state completed",
+    re.IGNORECASE,
+)
+"""What a launcher says of a job that ended well: it outweighs the noise of its end."""
+_WELL = re.compile(
+    r"\bexit(?:ing|ed)?(?: with)?(?: code| status)?:? 0\b|\b(?:state:? completed|phase succeeded)\b"
+    r"|\b(?:successfully|succeeded|reason: completed)\b",
+    re.IGNORECASE,
+)
+"""A job that says that it finished, and that all went well: what comes after is no failure."""
+
 _START = re.compile(
     r"\b(?:nccl|rccl) version\b|running training"
     r"|\binitiali[sz]ing (?:torch\.)?distributed"
@@ -101,6 +120,14 @@ class Course:
         starting = {kind for kind in kinds if _shows_start(kind)}
         self._starts = [index for index in silent if templates[index] in starting]
         failures = sorted(fatal)
+        self._silent = frozenset(silent)
+        self._well = self._went_well(lines, templates, silent)
+        declaring = {kind for kind in kinds if "succe" in kind or "state completed" in kind}
+        self._declared = [
+            index
+            for index in silent
+            if templates[index] in declaring and _DECLARED.search(lines[index])
+        ]
         self._done = [
             index
             for index in silent
@@ -119,6 +146,25 @@ class Course:
             return False
         return bisect_left(self._progress, end) == bisect_left(self._progress, last)
 
+    def _went_well(
+        self, lines: Sequence[str], templates: Sequence[str], silent: Sequence[int]
+    ) -> list[int]:
+        """Where a job says that it finished, after which it makes no progress and all went well."""
+        over = {kind for kind in set(templates) if _shows_finish(kind)}
+        if not over:
+            return []
+        finished = [index for index in silent if templates[index] in over and _is_end(lines[index])]
+        return [
+            index
+            for index in finished
+            if not self.n_progress_after(index)
+            and not self.starts_after(index)
+            and any(
+                other in self._silent and _WELL.search(lines[other]) and _is_end(lines[other])
+                for other in range(index, self.end_of_file(index))
+            )
+        ]
+
     def n_progress_after(self, index: int) -> int:
         """Lines of progress after a line in its file."""
         end = self.end_of_file(index)
@@ -130,13 +176,23 @@ class Course:
         return place < len(self._starts) and self._starts[place] < self.end_of_file(index)
 
     def completed_after(self, index: int) -> bool:
-        """Whether the file says after a line that the job completed, and no more of a failure."""
+        """Whether the file says after a line that the job completed, and no more of a failure,
+
+        or before it that all went well.
+        """
         end = self.end_of_file(index)
+        place = bisect_left(self._well, index)
+        if place and self.end_of_file(self._well[place - 1]) == end:
+            return True
         place = bisect_left(self._done, end)
         if place == 0 or self._done[place - 1] < index:
             return False
         said = bisect_right(self._speaking, self._done[place - 1])
         return said == len(self._speaking) or self._speaking[said] >= end
+
+    def declared_well(self, index: int) -> bool:
+        """Whether a launcher says in the file that the job ended well."""
+        return any(self.end_of_file(one) == self.end_of_file(index) for one in self._declared)
 
     def end_of_file(self, index: int) -> int:
         """Index after the last line of the file that holds a line."""
@@ -146,6 +202,11 @@ class Course:
 @lru_cache(maxsize=100_000)
 def _shows_progress(template: str) -> bool:
     return _PROGRESS_WORDS.search(template) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _shows_finish(template: str) -> bool:
+    return _FINISHED.search(template) is not None
 
 
 @lru_cache(maxsize=100_000)
@@ -196,6 +257,14 @@ _SXID = re.compile(r"sxid\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(\d{5})\b", re.IGNORECAS
 _REPORTED = re.compile(r"NVRM: Xid \(|nvidia-nvswitch\d*:? SXid \(")
 _CLEANUP = frozenset({43, 45})  # the driver stops channels of a process that is gone
 _GPU_ALSO = (("gpu_fault", 0.3, "this XID comes from a defective GPU as well"),)
+_DENIED = re.compile(
+    r"[,;(] ?(?:and |but |with )?(?:no|without|zero)\b [^,;:()]{3,60}?(?=[,;:)]|$)", re.IGNORECASE
+)
+"""A clause such as `, no ECC or Xid reported` beside what a line does report."""
+_GIVEN_UP = frozenset({"non_finite_loss"})
+"""Causes for which a run gives up and yet ends with exit code 0."""
+_COUNTED = 12
+"""Specificity of a counter or condition that looks like a setting and reports a failure."""
 _LEAST_MESSAGE = 12
 _OF_THE_SYSTEM = re.compile(
     r"\b(?:slurm\w*|srun|nodes?|nccl|rccl|ib|mlx\S*|gpus?|drivers?|pmix|mount\w*|daemon|cuda|device"
@@ -289,6 +358,7 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
         )
         for one in found
         if not course.completed_after(one.index)
+        and (one.cause in _GIVEN_UP or not course.declared_well(one.index))
     ]
 
 
@@ -425,7 +495,8 @@ def _called_error(line: Line) -> Meaning | None:
 
 
 def _meaning(text: str) -> Meaning | None:
-    """The most telling of what a line says."""
+    """The most telling of what a line says, without the clauses that deny something."""
+    text = _DENIED.sub("", text)
     coded = xid_meaning(text)
     raised = exception_meaning(text)
     if raised is not None:
@@ -436,6 +507,8 @@ def _meaning(text: str) -> Meaning | None:
     if by_rule is not None and (coded is None or by_rule.specificity > coded.specificity):
         meaning = by_rule
     meaning = meaning or mentioned(text)
+    if by_rule is not None and by_rule.specificity >= _COUNTED:
+        return meaning
     if coded is not None and _REPORTED.search(text):  # its details end in words such as `RST: No`
         return meaning
     return None if meaning is None or rules().harmless.search(text) else meaning

@@ -106,9 +106,8 @@ def test_a_log_without_any_failure_is_unknown(lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "alternative"),
     [
-        ("RuntimeError: CUDA error: unspecified launch failure", "gpu_fault"),
         ("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.", "host_oom"),
-        ("gpu-1:1:2 [0] NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129", "nccl_remote_error"),
+        ("gpu-1:1:2 [0] NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129", "ib_link"),
         ("OSError: [Errno 5] Input/output error: '/data/x'", "disk"),
     ],
 )  # fmt: skip
@@ -117,6 +116,12 @@ def test_a_line_with_several_causes_names_them(line: str, alternative: str) -> N
     assert verdict.cause != "unknown"
     assert alternative in [other.cause for other in verdict.alternatives]
     assert all(other.reason for other in verdict.alternatives)
+
+
+def test_a_launch_failure_alone_decides_nothing() -> None:
+    verdict = classify_log([*NOISE, "RuntimeError: CUDA error: unspecified launch failure"])
+    assert verdict.cause == "unknown"
+    assert {"illegal_memory_access", "gpu_fault"} <= {one.cause for one in verdict.alternatives}
 
 
 @pytest.mark.parametrize("line", ["./run.sh: line 4: 12 Killed   python t.py",

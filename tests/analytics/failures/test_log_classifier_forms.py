@@ -43,7 +43,7 @@ def raised(*errors: str, prefix: str = "") -> list[str]:
         ("time_limit", "job 123 exceeded hard wallclock time limit - initiate terminate method"),
         ("ethernet_link", "[ 12.5] mlx5_core 0000:9a:00.0 ens1f0np0: Link down"),
         ("ib_link", "[ 12.5] mlx5_core 0000:9a:00.0 mlx5_3: Port: 1 Link DOWN"),
-        ("ib_link", "[n3:12 :0] ib_mlx5_log.c:177 UCX ERROR Transport retry count exceeded on mlx5_0:1/IB"),
+        ("nccl_remote_error", "[n3:12 :0] ib_mlx5_log.c:177 UCX ERROR Transport retry count exceeded on mlx5_0:1/IB"),
         ("node_configuration", "n1:1:2 [0] NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory"),
         ("nccl_error", "n1:1:2 [0] NCCL WARN Call to ibv_create_cq failed"),
         ("nccl_error", "[E1 ProcessGroupNCCL.cpp:552] [Rank 3] WorkNCCL raised: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"),
