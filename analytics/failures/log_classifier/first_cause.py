@@ -360,6 +360,17 @@ def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:
     return Finding(strongest, strongest.meaning.confidence)
 
 
+def _diverged(found: Sequence[Signal]) -> Finding | None:
+    """A loss that is no number in the last lines of a log which says nothing else."""
+    last = (
+        signal for signal in found
+        if signal.cause == "non_finite_loss" and signal.live and "loss" in signal.line.text.lower()
+        and signal.file_end - signal.index <= _WENT_ON
+    )  # fmt: skip
+    end = next(last, None)
+    return None if end is None else Finding(end, end.meaning.confidence)
+
+
 def _hardware_sign(found: Sequence[Signal]) -> Signal | None:
     """The surest observation of hardware, of several the first."""
     hardware = [
@@ -382,7 +393,7 @@ def _weak(found: Sequence[Signal]) -> Finding | None:
         or (specific and signal.index < specific[-1].index and not signal.n_progress_after)
     ]  # fmt: skip
     if not died:
-        return None
+        return _diverged(found)
     passed = [
         signal
         for signal in found
