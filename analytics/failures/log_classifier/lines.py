@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ _LONGEST, _LONGEST_RECORD = 4_000, 200_000
 an exception follows a bar of progress."""
 _MESSAGE_KEYS = ("message", "msg", "log", "text", "event", "error", "exception", "exc_info",
                  "stack_trace", "stack", "traceback", "py_callstack", "exc", "err", "stderr",
-                 "detail", "reason")  # fmt: skip
+                 "detail", "reason", "m")  # fmt: skip
+_WITHIN_KEYS = ("message", "description", "reason", "error")
+_DEEPEST, _MOST_WITHIN = 5, 12
 _LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
 _RANK = r"(?:rank|default|local_rank|worker|proc)[ =:_]?\d+"
 
@@ -32,6 +35,7 @@ _PREFIX = re.compile(
     rf"""
     (?P<rank>\[{_RANK}\]:?\ ?|{_RANK}:\ ?                          # torchrun
       |\ {{0,5}}\d{{1,5}}:\ (?=\D|{_DATE}|{_CLOCK})|\ {{0,5}}\d{{1,5}}:(?=\s*$)      # srun --label
+      |\{{[a-z]{{0,6}}\d{{1,5}}\}}\ ?
       |\[\d{{1,5}}(?:,(?:mpirank:)?\d+)?(?:,[\w-]+)?\](?:<std(?:err|out)>)?:?\ ?)  # mpirun
     |\((?:\w[\w.]*\ )?(?:pid|ip)=[^)]*\)\ ?                       # Ray
     |\[?{_DATE}[T ,]\ ?{_CLOCK}(?:(?:\ [A-Z]{{2}}\d+)+(?=\]))?\]?[:,]?\ {{0,2}}  # also SGLang
@@ -162,11 +166,33 @@ def _json_message(text: str) -> tuple[str, str | None] | None:
     if isinstance(inner, dict):  # torchrun's file of an error
         extra = inner.get("extraInfo")
         record = record | inner | (extra if isinstance(extra, dict) else {})
+    if record.keys() >= {"MessageId", "MessageArgs"}:  # Redfish
+        record = {"message": record}
     parts = [str(record[key]) for key in _MESSAGE_KEYS if isinstance(record.get(key), str)]
+    parts += list(islice(_told_within(record, 0), _MOST_WITHIN))
     if not parts:
         return None
     said = next((str(record[key]) for key in _LEVEL_KEYS if key in record), "").upper()
     return "\n".join(parts), said[0] if said in _LEVELS else None
+
+
+def _told_within(record: object, depth: int) -> Iterator[str]:
+    """Messages in the records that a record holds, such as the events of a health monitor."""
+    if isinstance(record, list):
+        for entry in record:
+            yield from _told_within(entry, depth)
+    elif isinstance(record, dict):
+        if depth:
+            told = {str(key).lower(): value for key, value in record.items()}
+            yield from (
+                told[key] for key in _WITHIN_KEYS if isinstance(told.get(key), str) and told[key]
+            )
+            arguments = told.get("messageargs")
+            if isinstance(arguments, list):
+                yield " ".join(str(argument) for argument in arguments)
+        if depth < _DEEPEST:
+            for value in record.values():
+                yield from _told_within(value, depth + 1)
 
 
 _COMMAND = re.compile(r"(?:\++|\$) \S")
@@ -267,7 +293,7 @@ _IN_QUOTES = re.compile(
 )
 _REPORTS = re.compile(
     r"(?:error|exception|caught|raised|failed with|message|reason|because of|critical|warning|alert"
-    r"|asserted|severity|event(?: \S+)?|\bfqx\w+)\W*$",
+    r"|asserted|severity|sev=\S+|event(?: \S+)?|\bfqx\w+)\W*$",
     re.IGNORECASE,
 )
 _FILE_NAME = re.compile(r"[\w./-]*_[\w./-]*\.(?:txt|jsonl|csv|tsv|md|ya?ml|ipynb)\b")
