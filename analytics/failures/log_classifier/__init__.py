@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.device_memory import doubt_of_full
-from analytics.failures.log_classifier.first_cause import LEAST_CONFIDENCE, Finding, first_cause
+from analytics.failures.log_classifier.first_cause import (
+    LEAST_CONFIDENCE,
+    Finding,
+    first_cause,
+    watches_hardware,
+)
 from analytics.failures.log_classifier.lines import cleaned
 from analytics.failures.log_classifier.rules import rules_version
 from analytics.failures.log_classifier.second_opinion import (
@@ -180,7 +185,7 @@ def _explains(root: Signal, domain: str, found: Sequence[Signal]) -> bool:
     if _OF_THE_KERNEL.search(root.line.shown) is None:
         return False
     own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
-    return all(one.role == "symptom" for one in own)
+    return all(one.role == "symptom" or watches_hardware(one) for one in own)
 
 
 def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -> LogVerdict:
@@ -220,7 +225,7 @@ def _overruled(
     reason = f"line {verdict.evidence[0].line}: {verdict.evidence[0].text[:120]}"
     others = (Alternative(verdict.cause, verdict.confidence, reason), *verdict.alternatives)
     own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
-    signal = max(own, key=lambda speaking: (speaking.meaning.confidence, speaking.index))
+    signal = max(own, key=lambda one: (one.in_traceback, one.meaning.confidence, one.index))
     cause, line = signal.cause, LogLine(signal.line.number, _shown(signal))
     confidence = round(min(chance, 0.99), 3)
     return LogVerdict(

@@ -32,7 +32,11 @@ _NEAR = 6
 _BY_TYPE = 6
 """Specificity of an exception whose type alone says what went wrong."""
 _WATCHES = re.compile(r"slow|straggl|throttl|thermal|temperature|health|gpu", re.IGNORECASE)
-"""Words of an exception that a program raises because it watches its GPUs."""
+_PERFORMANCE = re.compile(
+    r"\b(?:throughput|bandwidth|tok\w*/s|tflops|straggl\w*)\b.{0,40}\b(?:below|under|low|fail\w*)\b",
+    re.IGNORECASE,
+)
+"""Words of an exception that a program raises because it watches its GPUs, or how fast they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +301,7 @@ def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
     An exception of a program's own type that speaks of a GPU or of slowness tells what a watch
     saw: a hardware sign explains it.
     """
-    if lead.cause == "python_exception" and _WATCHES.search(lead.line.text):
+    if watches_hardware(lead):
         sign = _hardware_sign(found)
         if sign is not None:
             return Finding(sign, sign.meaning.confidence, lead)
@@ -325,6 +329,13 @@ def _as_raised(lead: Signal, found: Sequence[Signal]) -> Signal:
         and signal.role == lead.role
     )  # fmt: skip
     return next(raised, lead)
+
+
+def watches_hardware(signal: Signal) -> bool:
+    """Whether an exception is a program's own that watches how well its GPUs do."""
+    if signal.cause == "python_exception":
+        return _WATCHES.search(signal.line.text) is not None
+    return signal.in_traceback and _PERFORMANCE.search(signal.line.text) is not None
 
 
 def _lately(signal: Signal) -> bool:

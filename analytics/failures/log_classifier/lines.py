@@ -423,6 +423,25 @@ def _hour(line: str) -> datetime | None:
         return None
 
 
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_LONG_DAY = re.compile(
+    r"\b([A-Z][a-z]{2}) {1,2}(\d{1,2}) \d\d:\d\d:\d\d(?:\.\d+)? (20\d\d)\b"
+    r"|(\d{1,2})月 {1,2}(\d{1,2}) \d\d:\d\d:\d\d (20\d\d)\b"
+)
+
+
+def _days(text: str) -> list[str]:
+    """Days that a text names, as 2026-01-05: also those of `dmesg -T`."""
+    days = _DAY.findall(text)
+    for found in _LONG_DAY.finditer(text):
+        name, day, year, number, its_day, its_year = found.groups()
+        if name is None:
+            days.append(f"{its_year}-{int(number):02d}-{int(its_day):02d}")
+        elif name.lower() in _MONTHS:
+            days.append(f"{year}-{_MONTHS.index(name.lower()) + 1:02d}-{int(day):02d}")
+    return days
+
+
 class Times:
     """The days and hours that lines of a log name, and how long before its end they lie."""
 
@@ -431,9 +450,9 @@ class Times:
 
     @cached_property
     def _last(self) -> str:
-        return next(
-            (max(found) for line in reversed(self._lines) if (found := _DAY.findall(line))), ""
-        )
+        last = (max(found) for line in reversed(self._lines) if (found := _days(line)))
+        plain = (max(found) for line in reversed(self._lines) if (found := _DAY.findall(line)))
+        return max(next(last, ""), next(plain, ""))
 
     @cached_property
     def _last_hour(self) -> datetime | None:
@@ -447,7 +466,7 @@ class Times:
 
     def is_past(self, shown: str) -> bool:
         """Whether a line begins with a day and has no time, or names only days of weeks ago."""
-        named = _DAY.findall(shown)
+        named = _days(shown)
         if not named:
             return False
         if _DAY_ALONE.match(shown) and not _TIME_OF_DAY.search(shown):

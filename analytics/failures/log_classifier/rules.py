@@ -11,7 +11,8 @@ sign       an observation that matters only where the job failed
 teardown   what a job writes while it dies
 mended     what was broken works again
 
-Of several rules that match one line the most specific one counts, of equals the first.
+Of several rules that match one line the most specific one counts, of equals the first. A rule that
+is `counted` reads a counter or condition in the form of a setting, which else says nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Meaning:
     confidence: float
     alternatives: tuple[tuple[str, float, str], ...] = ()
     """Causes that the same line leaves possible: cause, confidence, reason."""
+    counted: bool = False
+    """Whether it is a counter or condition that reads like a setting and yet reports a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ def rules() -> Rules:
             specificity=row["specificity"],
             confidence=row["confidence"],
             alternatives=tuple((cause, odds, why) for cause, odds, why in row.get("or", ())),
+            counted=row.get("counted", False),
         )
         rule = Rule(meaning, re.compile(row["pattern"]), place)
         for word in row["words"]:

@@ -263,8 +263,6 @@ _DENIED = re.compile(
 """A clause such as `, no ECC or Xid reported` beside what a line does report."""
 _GIVEN_UP = frozenset({"non_finite_loss"})
 """Causes for which a run gives up and yet ends with exit code 0."""
-_COUNTED = 12
-"""Specificity of a counter or condition that looks like a setting and reports a failure."""
 _LEAST_MESSAGE = 12
 _OF_THE_SYSTEM = re.compile(
     r"\b(?:slurm\w*|srun|nodes?|nccl|rccl|ib|mlx\S*|gpus?|drivers?|pmix|mount\w*|daemon|cuda|device"
@@ -507,7 +505,7 @@ def _meaning(text: str) -> Meaning | None:
     if by_rule is not None and (coded is None or by_rule.specificity > coded.specificity):
         meaning = by_rule
     meaning = meaning or mentioned(text)
-    if by_rule is not None and by_rule.specificity >= _COUNTED:
+    if by_rule is not None and by_rule.counted:
         return meaning
     if coded is not None and _REPORTED.search(text):  # its details end in words such as `RST: No`
         return meaning
