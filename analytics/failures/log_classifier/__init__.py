@@ -182,10 +182,9 @@ def _explains(root: Signal, domain: str, found: Sequence[Signal]) -> bool:
         return False
     if root.cause == "silent_corruption" and root.meaning.specificity >= _SURE:
         return True
-    if _OF_THE_KERNEL.search(root.line.shown) is None:
-        return False
     own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
-    return all(one.role == "symptom" or watches_hardware(one) for one in own)
+    reported = _OF_THE_KERNEL.search(root.line.shown) is not None
+    return all((reported and one.role == "symptom") or watches_hardware(one) for one in own)
 
 
 def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -> LogVerdict:
