@@ -33,7 +33,8 @@ _DOUBTED = 0.5
 _MOSTLY_CHANCE = 0.5
 _OF_THE_KERNEL = re.compile(
     r"^[^\"'`]*?(?:\bkernel: |NVRM: Xid \(|nvidia-nvswitch\d*: SXid|\bEDAC |\bmce: |\bpcieport "
-    r"|\bAER: |\bamdgpu |\bbond\d+: |\bmlx5_core )"
+    r"|\bAER: |\bamdgpu |\bbond\d+: |\bmlx5_core |\bmd/raid|\bhostbyte=|\bXFS \(|\bEXT4-fs )"
+    r"|(?:^|Error: )CUDA error: uncorrectable ECC error encountered(?: \(code|$)"
 )
 _SURE = 10
 _NO_FINER = {"user": "runtime_error", "system_software": "software", "hardware": "hardware"}
@@ -173,16 +174,18 @@ def _with_opinion(verdict: LogVerdict, lines: Sequence[str]) -> LogVerdict:
 
 
 def _explains(root: Signal, domain: str, found: Sequence[Signal]) -> bool:
-    """Whether broken hardware explains what speaks for another domain.
+    """Whether broken hardware, or a scheduler's own word, explains what speaks for another domain.
 
     A kernel that reports it explains symptoms, not an exception that names what went wrong; a
     check of computed results that names the GPU explains also the exception that it raises.
     """
+    own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
+    if root.role == "end":
+        return all(one.role == "end" for one in own)
     if root.role != "root" or taxonomy().domain_of(root.cause) != "hardware":
         return False
     if root.cause == "silent_corruption" and root.meaning.specificity >= _SURE:
         return True
-    own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
     reported = _OF_THE_KERNEL.search(root.line.shown) is not None
     return all((reported and one.role == "symptom") or watches_hardware(one) for one in own)
 

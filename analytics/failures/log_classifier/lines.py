@@ -215,7 +215,8 @@ _LONGEST_JOB = 14
 """Days before the end of a log after which what it tells of is no part of the job."""
 _SAMPLE = re.compile(
     r"^\W*(?:\w+\]\s*)?(?:-{3,}|={3,})?\s*"
-    r"\b(?:samples?|generations?|rollouts?|completions?|examples?|transcripts?|captured|row \d*)\b"
+    r"\b(?:samples?|generations?|rollouts?|completions?|examples?|transcripts?|captured|row \d*"
+    r"|ejemplos?|muestras?|beispiele?|exemples?|生成例|サンプル|样本|样例|샘플|예시)(?:\b|(?=[^a-z]))"
     r".{0,30}(?:-{3,}|={3,})"
 )
 _EARLIER_ATTEMPT = re.compile(

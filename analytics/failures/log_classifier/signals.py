@@ -56,6 +56,7 @@ _MERELY_OVER = re.compile(
 _FINISHED = re.compile(
     r"\b(?:training|fine-?tuning|fit|evaluation|job|run|pod|workload|\w+job|main|script|program)\b.{0,40}"
     r"\b(?:complet(?:ed|e)|finished|succeeded|done)\b"
+    r"|\b(?:завершён|завершена?|abgeschlossen|terminée?|completad[oa]|finalizad[oa])\b|完了|完成"
     r"|\btraining (?:completed|finished)\b|\bphase succeeded\b",
     re.IGNORECASE,
 )
@@ -67,7 +68,7 @@ _DECLARED = re.compile(
 """What a launcher says of a job that ended well: it outweighs the noise of its end."""
 _WELL = re.compile(
     r"\bexit(?:ing|ed)?(?: with)?(?: code| status)?:? 0\b|\b(?:state:? completed|phase succeeded)\b"
-    r"|\b(?:successfully|succeeded|reason: completed)\b",
+    r"|\b(?:successfully|succeeded|reason: completed)\b|\brc ?= ?0\b",
     re.IGNORECASE,
 )
 """A job that says that it finished, and that all went well: what comes after is no failure."""
@@ -263,6 +264,8 @@ _DENIED = re.compile(
 """A clause such as `, no ECC or Xid reported` beside what a line does report."""
 _GIVEN_UP = frozenset({"non_finite_loss"})
 """Causes for which a run gives up and yet ends with exit code 0."""
+_LSF = re.compile(r"TERM_[A-Z]+: ")
+"""What LSF says of the end of a job, above its output."""
 _LEAST_MESSAGE = 12
 _OF_THE_SYSTEM = re.compile(
     r"\b(?:slurm\w*|srun|nodes?|nccl|rccl|ib|mlx\S*|gpus?|drivers?|pmix|mount\w*|daemon|cuda|device"
@@ -347,7 +350,9 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     course = Course(lines, templates, speaking, fatal, starts=starts)
     times = Times(lines)
     return [
-        replace(
+        one
+        if _LSF.match(one.line.text)
+        else replace(
             one,
             n_progress_after=course.n_progress_after(one.index),
             file_end=course.end_of_file(one.index),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from analytics.failures.certainty import in_words
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Excerpt, LogLine, Missing, Part, Table
 from app.answers.failures.taxonomy import cause_titles
@@ -188,6 +189,8 @@ def rests_on(attempt: Mapping[Any, Any], known: Taxonomy) -> str:
     """What names the cause, how surely, the symptom, and what a person decided over it."""
     method, derived = attempt["method"], attempt["derived_cause"]
     by = f"By {METHODS.get(method, method)}, confidence {numbers.percent(attempt['confidence'])}"
+    if method in ("log_rule", "log_model"):
+        by += f" ({in_words(attempt['confidence'])})"
     parts = ["No evidence names a cause" if method == "none" else by]
     symptom = known.symptoms.get(str(attempt["symptom"]))
     if symptom and symptom.name != "unknown":
