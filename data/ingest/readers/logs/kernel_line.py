@@ -37,6 +37,7 @@ _REPEATED = re.compile(  # rsyslog, for runs of one line
 _REPORT = re.compile(r"NVRM:\s?Xid\s?\(|nvidia-nvswitch\d*:? SXid \(")
 _LINE_END = re.compile(r"[\r\n]+|#01[25]|\\r|\\n")
 """As it stands, or as rsyslog and others write it within a line."""
+_MARKS_OF_ENDS = ("\r", "\n", "#01", "\\")
 _CUT_START = re.compile(r"\A(?:VRM|RM|M)(?=: Xid \()")
 _CONTROLS = re.compile(
     r"(?:\x1b|#033|\\x1b|\\033|\\u001b|\^\[)(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])"
@@ -86,7 +87,7 @@ def parts_of(text: str) -> list[str]:
     >>> parts_of(f"[1.000001] {xid}79, lost.[1.000002] {xid}45, Ch 1")[1]
     '[1.000002] NVRM: Xid (PCI:0000:3b:00): 45, Ch 1'
     """
-    if text.isprintable() and not ("#01" in text or "\\" in text):
+    if not any(mark in text for mark in _MARKS_OF_ENDS):
         return _unglued(text)
     return [part for line in _LINE_END.split(text) if line.strip() for part in _unglued(line)]
 
@@ -138,7 +139,8 @@ def whole_start(text: str) -> str:
 
 def may_go_on(text: str) -> bool:
     """Whether a line ends within the head of a report."""
-    return _CUT_HEAD.search(text, len(text) - _LONGEST_HEAD) is not None
+    at = text.rfind("Xid", max(0, len(text) - _LONGEST_HEAD))
+    return at >= 0 and "," not in text[at:] and _CUT_HEAD.search(text) is not None
 
 
 def split_line(text: str) -> tuple[str, str] | None:

@@ -254,7 +254,7 @@ class KernelLog(HealthLog):
 
     def _is_field(self, line: _Line) -> bool:
         """Whether a line is a field of an entry of the journal, or ends one."""
-        if line.text and not self._entry and _MAY_BE_FIELD.match(line.text) is None:
+        if line.text and not self._entry and not _MAY_BE_FIELD.match(line.text):
             return False
         begun, field = _ENTRY.match(line.text), _FIELD.match(line.text)
         if begun is not None:

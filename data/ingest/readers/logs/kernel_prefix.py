@@ -46,7 +46,7 @@ _FORM = re.compile(
   | (?P<priority>(?:\d{{1,4}}\s(?=<\d{{1,3}}>1\s))?<(?P<level>\d{{1,3}})>(?:1\s(?:-\s)?)?)
   | (?P<dated>(?P<wall>\[(?:[A-Z][a-z]{{2}}\s+)?{_BARE}{_END}                  # dmesg -T
       |\[{_ANY_MONTH}\s?\d{{1,2}}\s\d\d:\d\d{_END}                            # dmesg -e
-      |(?:[A-Z][a-z]{{2}},?\s+)?{_BARE}(?=[\s:]):?)
+      |(?=[^\s\d\[<:]{{3,9}}\s+[\w.])(?:[A-Z][a-z]{{2}},?\s+)?{_BARE}(?=[\s:]):?)
     | (?P<iso>\[{_ISO}\]:?|{_ISO}(?=[\s:\[]|$):?) | (?P<full>{_FULL})(?=\s)
     | (?P<unix>{_UNIX})(?=\s))
   | (?P<tag>(?:{_CARRIER})(?:\[\d+\])?:)
@@ -69,6 +69,11 @@ _FORM = re.compile(
     )[\s\0\ufeff]*""",
     re.VERBOSE,
 )
+_USUAL = re.compile(
+    rf"(?:(?P<iso>{_ZONED})|(?P<wall>(?:{_MONTH})\s+\d+\s\d\d:\d\d:\d\d))\ (?P<host>[\w.-]*\w)\ "
+    r"kernel:\s+(?:\[\s*\d+\.\d+\]\s+)?"
+)
+"""The forms of the journal and of syslog in one look, for most lines have them."""
 _PROSE = frozenset({
     "example", "e.g", "note", "output", "log", "see", "error", "warning", "sample", "line", "fix",
     "message", "symptom", "dmesg", "from", "comment", "reported", "description", "subject", "re",
@@ -273,8 +278,13 @@ class _Seen:
 
 def _stripped(text: str) -> Prefix | None:
     """Host and time of a text that consists of forms alone; see `prefix_of`."""
-    seen, at = _Seen(), 0
     try:
+        if usual := _USUAL.fullmatch(text):
+            if usual["iso"]:
+                return Prefix(usual["host"], datetime.fromisoformat(usual["iso"]))
+            wall = _wall_clock(usual["wall"])
+            return Prefix(usual["host"], wall.time, has_year=False)
+        seen, at = _Seen(), 0
         while at < len(text):
             form = _FORM.match(text, at)
             kind = form.lastgroup if form is not None else None
@@ -320,12 +330,14 @@ def _take(kind: str, form: re.Match[str], seen: _Seen) -> bool:
 
 def _timed(form: re.Match[str]) -> Prefix:
     """The date of a form; ValueError for an impossible one."""
-    if form["wall"]:
-        return _wall_clock(form["wall"].lstrip("["))
+    if wall := form["wall"]:
+        return _wall_clock(wall.lstrip("["))
     if form["iso"]:
-        iso = form["iso"].strip("[]:").replace("/", "-").replace("UTC", "Z")
-        return Prefix(time=datetime.fromisoformat(iso.replace(" Z", "Z").replace(" +", "+")
-                                                  .replace(" -", "-")))  # fmt: skip
+        iso = form["iso"].strip("[]:")
+        if "/" in iso or " " in iso:
+            day, clock = iso[:10].replace("/", "-"), iso[11:].replace("UTC", "Z")
+            iso = f"{day}T{clock.replace(' ', '')}"
+        return Prefix(time=datetime.fromisoformat(iso))
     if form["full"]:
         _, _, rest = form["full"].partition(" ")
         stamp, _, zone = rest.rpartition(" ")
@@ -335,17 +347,23 @@ def _timed(form: re.Match[str]) -> Prefix:
     return Prefix(time=_EPOCH + timedelta(seconds=float(form["unix"])))
 
 
+@lru_cache(maxsize=64)
+def _month(name: str) -> int | None:
+    """The month that begins so, in the languages that are known."""
+    small = name.lower()
+    return next((number for begin, number in _MONTHS.items() if small.startswith(begin)), None)
+
+
 def _wall_clock(text: str) -> Prefix:
     """A time such as `Feb 23 16:24:18 2025`, with or without year and seconds."""
     match = _WALL.match(text)
-    name = match["month"].lower() if match else ""
-    months = [number for begin, number in _MONTHS.items() if name.startswith(begin)]
-    if match is None or not months:
+    month = _month(match["month"]) if match else None
+    if match is None or month is None:
         raise ValueError(text)
     year = match["year"] or match["last_year"]
     time = datetime(  # noqa: DTZ001 - local: LocalClock adds the zone
         int(year or _LEAP_YEAR),
-        months[0],
+        month,
         int(match["day"]),
         int(match["hour"]),
         int(match["minute"]),
