@@ -47,6 +47,11 @@ _ESCAPED = ("33[", "1b[", "^[[")
 _CUT_HEAD = re.compile(
     r"(?:NVRM:\s?Xid|nvidia-nvswitch\d*:? SXid)\s?(?:\((?:PCI?:?)?[0-9a-fA-F:.]*\)?:?\s?\d{0,5})?$"
 )
+_MENTIONED = re.compile(
+    r"(?:[\"'`(]|\b(?:see|saw|seen|like|as|cf|after|previous|prior|before|match\w*|found|with|for|of|to|"
+    r"by|e\.g)[.:]?\s+)\Z"
+)
+"""How a message ends that goes on to speak of another report."""
 _LONGEST_HEAD = 60
 _CODE_GOES_ON = re.compile(r"\d{1,4}, [A-Za-z]")
 
@@ -107,7 +112,7 @@ def _unglued(text: str) -> list[str]:
     for one, other in pairwise(starts):
         own = begun_again(text[one:other], behind_kernel=True)
         cut = one + own[0] if own else other
-        if not own and text[other - 1] in "\"'`(":
+        if not own and _MENTIONED.search(text[begin:other]):
             continue
         parts.append(text[begin:cut])
         begin = cut

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,6 +49,7 @@ _DRIVERS_TEXTS = (
     "fallen off the bus",
     "NVRM: The NVIDIA GPU",
     '"MESSAGE":[',  # bytes: the text shows only once they are decoded
+    '"MESSAGE": [',
     '"MESSAGE" : [',
     "detected NVSwitch",
     "stdout P ",
@@ -72,6 +74,7 @@ _LONGEST_JOINED = 1 << 16
 _NOTHING = Prefix()
 _DRIVERS = re.compile(r"NVRM:|nvidia-nvswitch")
 
+_YEARS_BETWEEN_LEAPS = 8  # at most, around 1900 and 2100
 _AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
@@ -554,12 +557,12 @@ class KernelTimes(LocalClock):
 
 
 def _latest_before(time: datetime, latest: datetime) -> datetime:
-    """`time` in the year of `latest`, or the year before where that lies after it."""
-    try:
-        dated = time.replace(year=latest.year)
-    except ValueError:  # 29 February
-        dated = None
-    return dated if dated and dated <= latest else time.replace(year=latest.year - 1)
+    """`time` in the latest year in which it is not after `latest`, for 29 February a leap year."""
+    for year in range(latest.year, latest.year - _YEARS_BETWEEN_LEAPS - 1, -1):
+        with suppress(ValueError):  # 29 February
+            if (dated := time.replace(year=year)) <= latest:
+                return dated
+    raise ValueError(time)
 
 
 READER = Reader(

@@ -59,10 +59,11 @@ _FORM = re.compile(
   | (?P<app>(?:kernel|-)\s(?:-|\d+)\s(?:-|[\w.-]+)\s(?:-|(?:\[[^\]]*\])+)(?:\s|$))  # RFC 5424
   | (?P<gathered>\[\d+,\d+\]<std(?:out|err)>:|\[(?:pod|container)/\S+\]        # mpirun, kubectl
       |\A[\w.-]*\w\s{{2,}}\|\s|\A[\w.-]+_\d+\s\|\s)                            # compose
-  | (?P<console>(?:\[{_CONSOLE}\]|{_CONSOLE}(?:\[\d+\])?\s?[:>|])(?=\s)|\[SOL[^\]]*\])
+  | (?P<console>(?:[\[(]{_CONSOLE}[\])]|{_CONSOLE}(?:\[[\d.:]+\])?\s?[:>|])(?=\s)|\[SOL[^\]]*\])
   | (?P<file>\A(?!kernel\b)[^\s:\[<"'`(]+[:](?:\d+:)?
       (?={_PRIORITY}(?:\[|\d{{4}}-|(?:{_MONTH})\s|NVRM|nvid)))                 # grep
   | (?P<named>(?!kernel\b)(?P<who>[\w.-]*\w)(?::|\s?\|)\s+(?={_MACHINE}))       # pdsh, clush
+  | (?P<peer>\A(?:from\s)?(?P<ip>\d+\.\d+\.\d+\.\d+)(?::\d+)?:?\s+(?={_MACHINE}))  # netconsole
   | (?P<boxed_host>\[(?P<boxed>(?!{_CONSOLE})[a-z][\w.-]*\d[\w.-]*)\](?=\s))
   | (?P<nil>-(?=\s))
   | (?P<word>(?!kernel[\[:\s])[\w.:@/-]*\w)(?=\s)
@@ -74,6 +75,9 @@ _USUAL = re.compile(
     r"kernel:\s+(?:\[\s*\d+\.\d+\]\s+)?"
 )
 """The forms of the journal and of syslog in one look, for most lines have them."""
+_TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
+_NUMBERED = re.compile(r"[a-zA-Z].*\d|\d\.\d")
+"""What looks like a host's name or address wherever it stands."""
 _PROSE = frozenset({
     "example", "e.g", "note", "output", "log", "see", "error", "warning", "sample", "line", "fix",
     "message", "symptom", "dmesg", "from", "comment", "reported", "description", "subject", "re",
@@ -206,7 +210,7 @@ def begun_again(text: str, *, behind_kernel: bool = False) -> tuple[int, Prefix 
     for found in _AGAIN.finditer(text):
         at = found.start()
         before = text[:at]
-        if at == 0 and not behind_kernel:
+        if not (behind_kernel or _TWO_LETTERS.search(before)):
             continue
         glued = before[-1:].strip() and before[-1] not in "\"'`(=:>|,[{"
         if not (glued or behind_kernel or _PROMPT.search(before)):
@@ -240,6 +244,8 @@ class _Seen:
 
     def date(self, dated: Prefix) -> None:
         """A date: it replaces one that stood before, which tells its zone and year."""
+        if self._n_words and not self.timed and not _NUMBERED.search(self._host or ""):
+            raise RecordError("unknown text before the kernel's message")
         self._dated = dated if self._dated is None else _zoned(dated, self._dated.time)
         self._uptime_s = None
         self.tagged = self._needs_tag = False
@@ -247,13 +253,15 @@ class _Seen:
 
     def since_boot(self, seconds: float) -> None:
         """Seconds since boot: they matter where the line tells no date."""
+        if self._n_words == 1 and not self.timed and _NUMBERED.search(self._host or ""):
+            self._needs_tag = False
         self._uptime_s = seconds
 
     def take_word(self, word: str) -> bool:
         """A word by itself: a host, where few enough stand between the time and `kernel:`."""
         self._host, self._n_words = word, self._n_words + 1
         self._needs_tag |= self._dated is None or self._uptime_s is not None or self._n_words > 1
-        return not self.tagged and self._n_words <= _MOST_WORDS
+        return not (self.tagged or word.isdigit() or self._n_words > _MOST_WORDS)
 
     def take_named(self, name: str) -> bool:
         """A word before a colon or bar: a host, unless it is a word of prose or a program."""
@@ -289,7 +297,8 @@ def _stripped(text: str) -> Prefix | None:
             form = _FORM.match(text, at)
             kind = form.lastgroup if form is not None else None
             if form is None or kind is None or not _take(kind, form, seen):
-                return _other(text, at, seen)
+                _refuse(text, at, seen)
+                return None
             at = form.end()
     except RecordError:
         raise
@@ -298,8 +307,8 @@ def _stripped(text: str) -> Prefix | None:
     return seen.result()
 
 
-def _other(text: str, at: int, seen: _Seen) -> None:
-    """None where what is no form is the mark of a program; RecordError otherwise."""
+def _refuse(text: str, at: int, seen: _Seen) -> None:
+    """RecordError where what is no form is not the mark of another program either."""
     known = seen.timed and at > 0 and _PROGRAM.match(text, at)
     if known or _OTHER_PROGRAM.match(text):
         return
@@ -323,8 +332,8 @@ def _take(kind: str, form: re.Match[str], seen: _Seen) -> bool:
         seen.of_user |= form["by"] in ("user", "daemon")
     elif kind == "word":
         return seen.take_word(form["word"])
-    elif kind in ("named", "boxed_host"):
-        return seen.take_named(form["who"] or form["boxed"])
+    elif kind in ("named", "boxed_host", "peer"):
+        return seen.take_named(form["who"] or form["boxed"] or form["ip"])
     return True
 
 

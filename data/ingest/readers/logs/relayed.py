@@ -28,11 +28,12 @@ from data.ingest.readers.logs.labels import (
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _TEXTS = frozenset({
     *MESSAGES, "_msg", "line", "text", "raw", "_raw", "original", "body", "stringvalue", "content",
     "short_message", "full_message", "@message", "textpayload", "payload", "logline", "data",
+    "event",
 })  # fmt: skip
 """Names under which a record keeps the line itself."""
 _HOSTS = (*HOSTS, "kubernetes_host", "syslog_hostname", "source_host", "_host", "nodename")
@@ -48,7 +49,7 @@ _ASIDE = frozenset(
     {"health_check", "checkname", "alertname", "rule", "alert", "test", "query", "command", "cmd"}
 )
 """Names in what monitors, tests and people write about a line."""
-_BEFORE = re.compile(r"(?:(?P<stamped>.*\S)\s+)?(?P<tag>[\w.*/-]+):\s*")
+_BEFORE = re.compile(r"(?:(?P<stamped>.*\S)\s+)?(?P<tag>[\w.*/-]+)(?:\[\d+\])?:\s*")
 _RELAYS = re.compile(r"fluent|td-agent|vector|promtail|filebeat|otel|logstash|alloy|syslog", re.I)
 _FRACTION = re.compile(r"\d{9,10}\.\d+")
 _DEEPEST = 4
@@ -88,10 +89,26 @@ def said_in(text: str, at: int, limits: Limits = DEFAULTS) -> list[Said]:
     around = _around(text[:at])
     if around is None:
         return [Said(text[at:], None)]
-    said = [one for value in _values(text[at:], limits) for one in _lines(value, around, limits)]
+    said: list[Said] = []
+    for value in _values(text[at:], limits):
+        said += _once(_lines(value, around, limits))
     if not said:
         raise RecordError("broken JSON line of the journal")
-    return list(dict.fromkeys(said))
+    return said
+
+
+def _once(lines: Iterable[Said]) -> list[Said]:
+    """The lines of a record, without one that it keeps a second time with or without its prefix."""
+    kept: list[Said] = []
+    for line in lines:
+        last = kept[-1] if kept else None
+        if (
+            last is None
+            or last.beside != line.beside
+            or not (last.text.endswith(line.text) or line.text.endswith(last.text))
+        ):
+            kept.append(line)
+    return kept
 
 
 def said_by_entry(fields: Mapping[str, Any], limits: Limits = DEFAULTS) -> list[Said]:
