@@ -16,14 +16,8 @@ from hypothesis import strategies as st
 from data.errors import SourceError
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.readers.logs import kernel_log
-from data.ingest.readers.logs.kernel_line import (
-    Fault,
-    Prefix,
-    fault_of,
-    pci_address,
-    prefix_of,
-    split_line,
-)
+from data.ingest.readers.logs.kernel_line import Fault, fault_of, pci_address, split_line
+from data.ingest.readers.logs.kernel_prefix import Prefix, prefix_of
 
 LOGS = Path(__file__).parents[4] / "shared" / "data" / "kernel_logs"
 needs_logs = pytest.mark.skipif(not LOGS.exists(), reason="no ../shared/data/kernel_logs here")
@@ -168,9 +162,11 @@ def test_journal_records_in_json_carry_host_time_and_message(tmp_path: Path) -> 
         json.dumps(record | {"_TRANSPORT": "syslog", "SYSLOG_IDENTIFIER": "gpud"}),
         json.dumps(record | {"MESSAGE": "usb 1-1: new device"}),
         json.dumps(record)[:-20],
+        '{"MESSAGE": NVRM: Xid',
     ]
     batch = read(tmp_path, "\n".join(lines))
-    first, second = rows(batch)
+    first, second, cut = rows(batch)
+    assert (cut["node"], cut["observed_at"], cut["xid"]) == ("gpu-17", FEB_23, 119)
     assert (first["node"], first["observed_at"], first["xid"]) == ("gpu-17", FEB_23, 119)
     assert (second["sxid"], second["message"]) == (24007, SWITCH + "\ufffd")
     assert batch.skipped_by_reason == {"not_from_kernel": 1, "no_fault": 1}

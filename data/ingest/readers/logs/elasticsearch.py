@@ -6,15 +6,8 @@ from typing import Any
 
 from data.ingest.formats.json_text import is_json
 from data.ingest.reader import Reader, RecordError
-from data.ingest.readers.logs.stored_lines import (
-    MESSAGES,
-    OPTIONS,
-    TIMES,
-    Lines,
-    Written,
-    labels_of,
-    lines_of,
-)
+from data.ingest.readers.logs.labels import MESSAGES, TIMES, labels_of
+from data.ingest.readers.logs.stored_lines import OPTIONS, Lines, Written, lines_of
 
 _OTHERS = ('"@end"', '"involvedObject"', '"health_check"', '"checkName"', '"healthevent"')
 """What documents of other readers hold: jobcomp, events of Kubernetes, gcm, NVSentinel."""

@@ -76,14 +76,16 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
         without_long_lines(whole_file, options.limits, Path(workdir)) as log_file,
     ):
         log = KernelLog(log_file, options)
-        events: list[KernelEvent] = []
         with log_file.path.open(encoding="utf-8-sig", newline="\n") as lines:
             for line_no, line in enumerate(lines, 1):
-                if of_the_driver(line):
+                if of_the_driver(line) or log.waits:
                     log.take_line(line_no, line)
-                    faults = [row for row in log.rows if row.check_name in _OF_THE_DRIVER]
-                    events += [_event(line_no, row) for row in faults]
-                    log.rows.clear()
+        log.close()
+        events = [
+            _event(line_no, row)
+            for line_no, row in zip(log.line_of_row, log.rows, strict=True)
+            if row.check_name in _OF_THE_DRIVER
+        ]
     notices = (*log.times.notices(), *log_file.notices())
     log.rejected.extend(log_file.too_long)
     return KernelEvents(tuple(events), tuple(log.rejected), notices)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,15 +18,18 @@ from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.logs.kernel_kinds import MARKERS, names_its_host, report_of
 from data.ingest.readers.logs.kernel_line import (
     Fault,
-    Prefix,
     announced_gpu,
+    cleaned,
     fault_of,
-    is_logged,
-    journal_record,
-    prefix_of,
+    goes_on,
+    may_go_on,
+    parts_of,
     split_line,
     switch_error,
+    whole_start,
 )
+from data.ingest.readers.logs.kernel_prefix import Prefix, is_logged, leading, prefix_of
+from data.ingest.readers.logs.relayed import Said, begins_json, said_by_entry, said_in
 from data.ingest.rows import LocalClock
 
 if TYPE_CHECKING:
@@ -44,13 +49,33 @@ _DRIVERS_TEXTS = (
     "fallen off the bus",
     "NVRM: The NVIDIA GPU",
     '"MESSAGE":[',  # bytes: the text shows only once they are decoded
+    '"MESSAGE": [',
     '"MESSAGE" : [',
     "detected NVSwitch",
+    "stdout P ",
+    "stderr P ",
 )
-_MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)))
+_FIELD = re.compile(
+    r'\s*(?P<quote>"?)(?P<name>__CURSOR|__REALTIME_TIMESTAMP|_HOSTNAME|_TRANSPORT|SYSLOG_IDENTIFIER|'
+    r'MESSAGE)(?(quote)"?)(?:=|\s:\s)(?P<value>.*)$'
+)
+"""A field of an entry of the journal, on a line of its own: export, verbose, json-pretty."""
+_ENTRY = re.compile(r"(?:[A-Z][a-z]{2} (?P<stamp>\d{4}-.*?)) \[s=[0-9a-f]+;")
+"""How an entry begins in `journalctl -o verbose`."""
+_FIELDS = (
+    r'^\s*"?(?:__REALTIME_TIMESTAMP|_HOSTNAME|_TRANSPORT|SYSLOG_IDENTIFIER|MESSAGE)(?:=|" : )'
+    r"|^[A-Z][a-z][a-z] \d\d\d\d-.* \[s=[0-9a-f]"
+)
+_MAY_BE_FIELD = re.compile(_FIELDS)
+_MATTERS = "|".join((*map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)), _FIELDS))
+_PARTIAL = re.compile(r"(?P<head>\S+ std(?:out|err) )(?P<tag>[PF]) ?(?P<said>.*)", re.DOTALL)
+"""A line as runtimes of containers keep it: P where the next one goes on."""
+_LONGEST_JOINED = 1 << 16
+_NOTHING = Prefix()
+_DRIVERS = re.compile(r"NVRM:|nvidia-nvswitch")
 
+_YEARS_BETWEEN_LEAPS = 8  # at most, around 1900 and 2100
 _AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
-_COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
     r"|\[[A-Z][a-z]{2} \d+ \d{4} [\d:]{8}\] \[[A-Z]+\] \[tid \d+\]"
@@ -68,7 +93,7 @@ def sniff(head: str) -> bool:
 
 def _is_fault(line: str) -> bool:
     """Whether the kernel reports a fault on this line."""
-    parts = None if line.startswith("{") else split_line(line)
+    parts = None if begins_json(line) is not None else split_line(line)
     try:
         return (
             parts is not None
@@ -96,7 +121,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         while piece := lines.readlines(_PIECE):
             for line, matters in zip(piece, may_matter(piece), strict=True):
                 line_no += 1
-                if matters:
+                if matters or log.waits:
                     log.take_line(line_no, line)
                 else:
                     n_other += not line.isspace()
@@ -104,6 +129,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
                     is_log = not line.isspace() and is_logged(line)
                 if line_no % _PROGRESS_LINES == 0:
                     options.progress(f"{source.name}: {line_no:,} lines")
+    log.close()
     log.skipped["no_fault"] += n_other
     batch = log.counted()
     if batch.rows_read == 0:
@@ -127,7 +153,20 @@ def may_matter(lines: list[str]) -> list[bool]:
 
 def of_the_driver(line: str) -> bool:
     """Whether a line may hold a fault that the driver or the fabric manager reports."""
-    return any(text in line for text in _DRIVERS_TEXTS)
+    return any(text in line for text in _DRIVERS_TEXTS) or _MAY_BE_FIELD.match(line) is not None
+
+
+class _Line(NamedTuple):
+    """One line of the file."""
+
+    line_no: int
+    place: int
+    """Its number among the lines, where several stand on one line of the file."""
+    whole: str
+    text: str
+    """Without what is the terminal's and the file's."""
+    entry: dict[str, str] | None = None
+    """The journal's entry of which it is the message."""
 
 
 class _Announced(NamedTuple):
@@ -148,36 +187,177 @@ class KernelLog(HealthLog):
         self.beside = Prefix()
         """Host and time of a line, where it stands in a store that says them beside it."""
         self._announced: _Announced | None = None
+        self.line_of_row: list[int] = []
+        """The line of each row."""
+        self._held: _Line | None = None
+        self._entry: dict[str, str] = {}
+        self._entry_line: _Line | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next line may belong to the one before."""
+        return self._held is not None or bool(self._entry)
 
     def take_line(self, line_no: int, line: str, *, place: int | None = None) -> None:
         """Puts one line into its place: a row, a reason to skip it or a rejection.
 
         `place` is its number among the lines, where several stand on one line of the file.
         """
-        text = _COLOURS.sub("", line) if "\x1b" in line else line
-        text = text.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
-        self.take(line_no, text, (place or line_no, line, text))
+        # a crash pads with NUL; RFC 7464 marks by RS
+        text = cleaned(line.strip().strip("\0").lstrip("\x1e")).strip()
+        if line_no == 1:
+            text = whole_start(text)
+        taken = _Line(line_no, place or line_no, line, text)
+        held, self._held = self._held, None
+        if held is not None and self._joins(held, taken):
+            return
+        if self._is_field(taken) or not text:
+            return
+        if self._goes_on(taken):
+            self._held = taken
+        else:
+            self._take(taken)
+
+    def close(self) -> None:
+        """Takes what waited for a line that did not come."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._take(held)
+        self._end_entry()
+
+    def _take(self, line: _Line) -> None:
+        """Puts one record into its place, and remembers the line of its rows."""
+        self.take(line.line_no, line.text, line)
+        self.line_of_row += [line.line_no] * (len(self.rows) - len(self.line_of_row))
+
+    def _goes_on(self, line: _Line) -> bool:
+        """Whether a line is cut where the next one may go on."""
+        partial = _PARTIAL.match(line.text) if " P " in line.text else None
+        return (partial is not None and partial["tag"] == "P") or may_go_on(line.text)
+
+    def _joins(self, held: _Line, line: _Line) -> bool:
+        """Whether a line was taken with the one that was held; else that one is taken alone."""
+        first, second = _PARTIAL.match(held.text), _PARTIAL.match(line.text)
+        if first is not None and second is not None and len(held.text) < _LONGEST_JOINED:
+            text = f"{first['head']}{second['tag']} {first['said']}{second['said']}"
+            joined = held._replace(text=text)
+            if second["tag"] == "P":
+                self._held = joined
+            else:
+                self._take(joined)
+            self.skipped["continued"] += 1
+            return True
+        whole = goes_on(held.text, line.text)
+        if whole is None:
+            self._take(held)
+            return False
+        self._take(held._replace(text=whole))
+        self.skipped["continued"] += 1
+        return True
+
+    def _is_field(self, line: _Line) -> bool:
+        """Whether a line is a field of an entry of the journal, or ends one."""
+        if line.text and not self._entry and not _MAY_BE_FIELD.match(line.text):
+            return False
+        begun, field = _ENTRY.match(line.text), _FIELD.match(line.text)
+        if begun is not None:
+            self._end_entry()
+            self._entry = {"time": begun["stamp"]}
+        elif field is not None:
+            name, value = field["name"], field["value"].strip()
+            if name in self._entry:
+                self._end_entry()
+            self._entry[name] = _unquoted(value) if field["quote"] else value
+            if name == "MESSAGE":
+                self._entry_line = line
+                return True
+        elif not line.text or line.text.startswith("}"):
+            self._end_entry()
+            self.skipped["no_fault"] += bool(line.text)
+            return True
+        elif not self._entry or line.text.startswith("{") or _DRIVERS.search(line.text):
+            return False
+        self.skipped["no_fault"] += 1
+        return True
+
+    def _end_entry(self) -> None:
+        """Takes the message of the entry that ends here, with the fields around it."""
+        line, entry = self._entry_line, self._entry
+        self._entry_line, self._entry = None, {}
+        if line is not None:
+            self._take(line._replace(entry=entry))
 
     def counted(self) -> Batch:
         """What has been taken."""
         return self.batch("health_events", health_frame(self.rows, "kernel", _KEY))
 
-    def _event(self, line: tuple[int, str, str], _: HealthLog) -> list[HealthRow] | str:
-        """The row of a line, or the reason to skip it; RecordError where it is unreadable."""
-        line_no, whole, text = line
-        if self.source.truncated and not whole.endswith("\n"):
+    def _event(self, line: _Line, _: HealthLog) -> list[HealthRow] | str:
+        """The rows of a line, or the reason to skip it; RecordError where it is unreadable."""
+        if self.source.truncated and not line.whole.endswith("\n"):
             raise RecordError("line cut off at the end of the file")
-        journal = journal_record(text, self.options.limits) if text.startswith("{") else None
-        said = journal[0] if journal else text
+        at = begins_json(line.text)
+        if line.entry:
+            return self._of_all(line.place, said_by_entry(line.entry, self.options.limits))
+        if at is not None:
+            return self._of_all(line.place, said_in(line.text, at, self.options.limits))
+        parts = parts_of(line.text)
+        if len(parts) == 1:
+            return self._of_part(line.place, parts[0])
+        return self._of_all(line.place, [Said(line.text, Prefix())])
+
+    def _of_all(self, line_no: int, said: list[Said]) -> list[HealthRow] | str:
+        """The rows of the lines that stand in one; what cannot be read is told unless it is all."""
+        rows: list[HealthRow] = []
+        reasons: list[str] = []
+        unreadable: list[RecordError] = []
+        beside = self.beside
+        for one in said:
+            before: Prefix | None = one.beside
+            for n_part, part in enumerate(parts_of(cleaned(one.text).strip())):
+                try:
+                    if n_part and _has_no_prefix(part):
+                        self.beside = _within(beside, before)
+                        made = self._of_part(line_no, part) if before else "not_from_kernel"
+                    elif one.beside is None:
+                        made = "not_from_kernel" if self._of_kernel(part) else "no_fault"
+                    else:
+                        self.beside = _within(beside, one.beside)
+                        before = None
+                        found = _before(part)
+                        before = None if found is None else _within(one.beside, found)
+                        made = self._of_part(line_no, part)
+                except RecordError as error:
+                    unreadable.append(error)
+                    continue
+                finally:
+                    self.beside = beside
+                if isinstance(made, str):
+                    reasons.append(made)
+                else:
+                    rows += made
+        if rows or not unreadable:
+            return rows or next((r for r in reasons if r != "no_fault"), "no_fault")
+        raise unreadable[0]
+
+    def _of_kernel(self, text: str) -> bool:
+        """Whether a text says what the kernel would report."""
+        parts = split_line(text)
+        try:
+            fault = fault_of(parts[1]) if parts else "no_fault"
+        except RecordError:
+            return True
+        return isinstance(fault, Fault) or report_of(text) is not None
+
+    def _of_part(self, line_no: int, said: str) -> list[HealthRow] | str:
+        """The row of a text that holds one report at most."""
         parts = split_line(said)
         if parts is None:
-            return self._other(said, journal) or "no_fault"
+            return self._other(said) or "no_fault"
         fault = fault_of(parts[1])
         if isinstance(fault, str):
             self._remember(line_no, *parts)
-            return self._other(said, journal) or fault
-        before = parts[0]
-        prefix = journal[1] if journal else prefix_of(before)
+            return self._other(said) or fault
+        prefix = prefix_of(parts[0])
         if prefix is None:
             return "not_from_kernel"
         prefix, address = self._completed(line_no, self._with_beside(prefix), fault)
@@ -213,14 +393,14 @@ class KernelLog(HealthLog):
 
     def _with_beside(self, prefix: Prefix) -> Prefix:
         """Host and time of a line: its own host, its own time where that has an offset."""
-        host, beside = prefix.host or self.beside.host, self.beside.time
-        if beside is None or (prefix.time is not None and prefix.time.tzinfo is not None):
+        if self.beside == _NOTHING:
+            return prefix
+        host, beside = prefix.host or self.beside.host, self.beside
+        if beside.time is None or (prefix.time is not None and prefix.time.tzinfo is not None):
             return replace(prefix, host=host)
-        return Prefix(host, beside)
+        return replace(beside, host=host)
 
-    def _other(
-        self, said: str, journal: tuple[str, Prefix | None] | None
-    ) -> list[HealthRow] | str | None:
+    def _other(self, said: str) -> list[HealthRow] | str | None:
         """What a line reports that is no fault of the GPU's driver; None for nothing."""
         if "detected NVSwitch" in said and (found := switch_error(said)):
             fault, prefix = found
@@ -229,10 +409,10 @@ class KernelLog(HealthLog):
         if report is None:
             return None
         try:
-            quoted = journal[1] if journal else prefix_of(report.before)
+            quoted = prefix_of(report.before)
         except RecordError:  # words of somebody else, who speaks of such a fault
             return "not_from_kernel"
-        if quoted is None or (quoted.host and not journal and not names_its_host(report.before)):
+        if quoted is None or (quoted.host and not names_its_host(report.before)):
             return "not_from_kernel"
         kind = report.kind
         if kind.check_name is None:
@@ -274,6 +454,34 @@ class KernelLog(HealthLog):
         ):
             return prefix, fault.address
         return (named.prefix if prefix == Prefix() else prefix), named.address
+
+
+def _within(outer: Prefix, inner: Prefix | None) -> Prefix:
+    """Host and time of the inner, those of the outer where it has none."""
+    if inner is None:
+        return outer
+    time = inner if inner.time is not None else outer
+    return replace(time, host=inner.host or outer.host)
+
+
+def _before(text: str) -> Prefix | None:
+    """Host and time with which a line begins; as `prefix_of`."""
+    parts = split_line(text)
+    return leading(text) if parts is None else prefix_of(parts[0])
+
+
+def _has_no_prefix(text: str) -> bool:
+    """Whether the driver's words stand at the beginning of a text."""
+    parts = split_line(text)
+    return parts is not None and not parts[0].strip()
+
+
+def _unquoted(value: str) -> str:
+    """A text of JSON on a line of its own."""
+    try:
+        return str(json.loads(value.rstrip(",")))
+    except ValueError:
+        return value.strip('",')
 
 
 def _is_later(first: Prefix, second: Prefix) -> bool:
@@ -349,12 +557,12 @@ class KernelTimes(LocalClock):
 
 
 def _latest_before(time: datetime, latest: datetime) -> datetime:
-    """`time` in the year of `latest`, or the year before where that lies after it."""
-    try:
-        dated = time.replace(year=latest.year)
-    except ValueError:  # 29 February
-        dated = None
-    return dated if dated and dated <= latest else time.replace(year=latest.year - 1)
+    """`time` in the latest year in which it is not after `latest`, for 29 February a leap year."""
+    for year in range(latest.year, latest.year - _YEARS_BETWEEN_LEAPS - 1, -1):
+        with suppress(ValueError):  # 29 February
+            if (dated := time.replace(year=year)) <= latest:
+                return dated
+    raise ValueError(time)
 
 
 READER = Reader(

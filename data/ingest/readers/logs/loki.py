@@ -7,7 +7,8 @@ from typing import Any
 from data.ingest.formats.header import first_line
 from data.ingest.formats.json_text import is_json
 from data.ingest.reader import Reader, RecordError
-from data.ingest.readers.logs.stored_lines import OPTIONS, Lines, Written, labels_of, lines_of
+from data.ingest.readers.logs.labels import labels_of
+from data.ingest.readers.logs.stored_lines import OPTIONS, Lines, Written, lines_of
 
 
 def sniff(head: str) -> bool:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
@@ -31,8 +31,22 @@ from data.ingest.readers.logs.job_log import (
     line_rank,
     log_name,
 )
-from data.ingest.readers.logs.kernel_line import Prefix
 from data.ingest.readers.logs.kernel_log import KernelLog, may_matter
+from data.ingest.readers.logs.kernel_prefix import Prefix
+from data.ingest.readers.logs.labels import (
+    EPOCH,
+    FILES,
+    HOSTS,
+    JOBS,
+    MESSAGES,
+    OF_KERNEL,
+    PROGRAMS,
+    TIMES,
+    TRANSPORTS,
+    UNITS,
+    labels_of,
+    nanoseconds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,31 +56,9 @@ if TYPE_CHECKING:
     from data.ingest.reader import Batch, Options, Source
     from data.limits import Limits
 
-HOSTS = (
-    "kubernetes_node_name", "_hostname", "hostname", "host_hostname", "host_name", "node_name",
-    "nodename", "node", "host", "agent_hostname", "instance",
-)  # fmt: skip
-"""Labels that name the host of a line, likeliest first."""
-JOBS = ("slurm_job_id", "slurm_jobid", "job_id", "jobid")
-"""Labels that name the job; `job` is what Loki calls the collector's task."""
-FILES = ("filename", "log_file_path", "file", "path")
-MESSAGES = ("message", "log", "msg", "event_original")
-TIMES = ("@timestamp", "__realtime_timestamp", "timestamp", "time")
-_TRANSPORTS = ("_transport", "transport", "__journal__transport", "journald_transport")
-_PROGRAMS = ("syslog_identifier", "__journal_syslog_identifier", "identifier", "appname", "program")
-_OF_KERNEL = frozenset(
-    ("kernel", "kern", "nv-fabricmanager", "nvidia-fabricmanager", "fabricmanager")
-)
-_RFC3339 = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s?(Z|UTC|[+-]\d\d:?\d\d)?"
-)
-_NUMBER = re.compile(r"\d{10,19}")
 OPTIONS = ("node", "boot_at", "year", "pattern", "first_lines", "last_lines")
 """Options that say something to a reader of a log store."""
 _PORT = re.compile(r":\d{1,5}$")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_S, _MS, _US = 10**9, 10**6, 10**3
-"""Nanoseconds."""
 _AT_ONCE = 10_000
 _NAMELESS = "log store"
 """What the log of a job is called of which no file is named."""
@@ -84,7 +76,7 @@ class StoredLine(NamedTuple):
     @property
     def at(self) -> datetime | None:
         """The same to a microsecond."""
-        return None if self.at_ns is None else _EPOCH + timedelta(microseconds=self.at_ns // _US)
+        return None if self.at_ns is None else EPOCH + timedelta(microseconds=self.at_ns // 1_000)
 
     @property
     def host(self) -> str | None:
@@ -95,55 +87,6 @@ class StoredLine(NamedTuple):
     def said(self, names: Iterable[str]) -> str | None:
         """The first of these labels that it has."""
         return next((self.labels[name] for name in names if self.labels.get(name)), None)
-
-
-def labels_of(record: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    """Texts and numbers of an object, those of objects inside it under joined names.
-
-    Examples
-    --------
-    >>> labels_of({"host": {"name": "gpu1"}, "@timestamp": 7, "tags": ["x"]})
-    {'host_name': 'gpu1', '@timestamp': '7'}
-    """
-    found: dict[str, str] = {}
-    for name, value in record.items():
-        joined = before + name.lower().replace(".", "_")
-        if isinstance(value, dict):
-            found |= labels_of(value, f"{joined}_")
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            found[joined] = str(value)
-    return found
-
-
-def nanoseconds(text: str) -> int:
-    """Nanoseconds since 1970 of a time: RFC 3339, or seconds, ms, us or ns since 1970.
-
-    A time without a zone is UTC, as log stores have it.
-
-    Raises
-    ------
-    RecordError
-        Where it is none.
-
-    Examples
-    --------
-    >>> nanoseconds("2024-03-01T12:00:00.123456789Z"), nanoseconds("1709294400")
-    (1709294400123456789, 1709294400000000000)
-    """
-    text = text.strip()
-    if _NUMBER.fullmatch(text):
-        number = int(text)
-        return number * next(unit for unit in (_S, _MS, _US, 1) if number * unit < 2**63)
-    found = _RFC3339.fullmatch(text)
-    if found is None:
-        raise RecordError("impossible time")
-    day, clock, fraction, zone = found.groups()
-    try:
-        at = datetime.fromisoformat(f"{day}T{clock}{(zone or 'Z').replace('UTC', 'Z')}")
-        since = at - _EPOCH
-    except (ValueError, OverflowError):
-        raise RecordError("impossible time") from None
-    return (since.days * 86_400 + since.seconds) * _S + int((fraction or "0").ljust(9, "0"))
 
 
 class Written(NamedTuple):
@@ -294,8 +237,8 @@ def _may_be_kernels(line: StoredLine) -> bool:
     """Whether no label says that another program wrote it, and it is no record of one."""
     if line.text.startswith("{"):
         return False
-    writers = {line.said(_TRANSPORTS), line.said(_PROGRAMS)} - {None}
-    return not writers or bool(writers & _OF_KERNEL)
+    writers = {line.said(TRANSPORTS), line.said(PROGRAMS)} - {None}
+    return not writers or bool(writers & OF_KERNEL)
 
 
 @lru_cache(maxsize=4096)
@@ -315,6 +258,6 @@ def _line_no(line: StoredLine) -> int:
     if offset.isdecimal():
         return int(offset[:18]) + 1
     at_ns = line.at_ns or 0
-    room = next(unit for unit in (_S, _MS, _US, 1) if at_ns % unit == 0)
+    room = next(unit for unit in UNITS if at_ns % unit == 0)
     digest = sha256(json.dumps(line.text).encode()).digest()
     return at_ns + int.from_bytes(digest[:6]) % room

@@ -1,0 +1,153 @@
+"""Kernel lines as other programs pass them on: which report an event, which only speak of one."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from data.ingest.reader import Batch, Options, Source
+from data.ingest.readers.logs import kernel_log
+from data.ingest.readers.logs.kernel_events import kernel_events
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOST = "NVRM: Xid (PCI:0000:3b:00): 79, pid=7, name=x, GPU has fallen off the bus."
+STOPPED = "NVRM: Xid (PCI:0000:AF:00.0): 45, pid=7, name=x, Ch 00000008"
+SWITCH = "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Non-fatal, Link 30 LTSSM Fault Up"
+AT, ISO = "03-04 05:06:07", "2026-03-04T05:06:07Z"
+US = "1772600767000000"
+
+Found = tuple[int, str | None, str | None]
+"""Code, time without its year, host."""
+
+
+def journal(message: str, **changes: str) -> str:
+    record = {"MESSAGE": message, "_TRANSPORT": "kernel", "_HOSTNAME": "n1"}
+    return json.dumps({**record, "__REALTIME_TIMESTAMP": US, **changes})
+
+
+def read(folder: Path, text: str) -> Batch:
+    path = folder / "log"
+    path.write_bytes(text.encode())
+    source = Source(path, "log", modified_at=datetime(2026, 6, 1, tzinfo=UTC))
+    return kernel_log.read(source, Options(node="-", timezone="UTC"), duckdb.cursor())
+
+
+def found(batch: Batch) -> list[Found]:
+    frame: Any = batch.tables["health_events"]
+    rows = frame[frame["check_name"] != "gpu_lost"]
+    return [
+        (
+            int(row.xid if row.check_name == "xid" else row.sxid),
+            None if row.observed_at != row.observed_at else f"{row.observed_at:%m-%d %H:%M:%S}",
+            None if row.node == "-" else row.node,
+        )
+        for row in rows.itertuples()
+    ]
+
+
+EVENTS: list[tuple[str, list[Found]]] = [
+    # relays: each puts a prefix of its own before; the innermost is the machine's
+    (f"<6>Mar  4 05:06:09 relay <4>Mar  4 05:06:07 n1 kernel: kernel: [ 9.1] {LOST}", [(79, AT, "n1")]),
+    (f"Mar  4 05:06:09 relay Mar  4 05:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
+    (f"Mar  4 05:06:07 relay n1 kernel: {LOST}", [(79, AT, "n1")]),
+    (f"2026-03-04T05:06:08Z relay Mar  4 07:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
+    (f"Mar  4 05:06:07 n1 kernel: <4>[  9.100000] {LOST}", [(79, AT, "n1")]),
+    (f"184 <4>1 2026-03-04T10:36:07+05:30 n1 kernel - - - [ 9.1] {LOST}", [(79, AT, "n1")]),
+    (f"<4>1 - n1 kernel - - - {LOST}", [(79, None, "n1")]),
+    (f"Okt 04 05:06:07 n1 kernel: {LOST}", [(79, "10-04 05:06:07", "n1")]),
+    (f"Mar  4 05:06:07 n1 kernel: #033[31m[ 9.1] {LOST}#033[0m#015", [(79, AT, "n1")]),
+    # netconsole, consoles, service processors
+    (f"6.8.0-45-generic,4,1200,9100000,-;{SWITCH}", [(20034, None, None)]),
+    (f"2026-03-04T05:06:07Z 10.0.0.9 4,1200,9100000,-;{LOST}", [(79, AT, "10.0.0.9")]),
+    (f"ttyS0: [    9.100000] {LOST}\r", [(79, None, None)]),
+    (f"n1 login: [    9.100000] {LOST}\r", [(79, None, None)]),
+    (f"[  OK  ] Started a service.[    9.100000] {LOST}", [(79, None, None)]),
+    (f"\x1b[2J\x1b[01;00H[    9.100000] {LOST}\x1b[K\r", [(79, None, None)]),
+    (f"loading 10%\rloading 20%\r[    9.100000] {LOST}\r", [(79, None, None)]),
+    ("[    9.1] NVRM: Xid (\r\nPCI:0000:3b:00): 79, pid=7\r", [(79, None, None)]),
+    # containers, stores, relays that write JSON
+    (f"{ISO} stdout F [    9.100000] {LOST}", [(79, AT, None)]),
+    (f"{ISO} stdout P [ 9.1] NVRM: Xid (PCI:0000\n{ISO} stdout F :3b:00): 79, pid=7", [(79, AT, None)]),
+    (json.dumps({"log": f"\x1b[33m[ 9.1]\x1b[0m {LOST}\r\n", "time": ISO}), [(79, AT, None)]),
+    (json.dumps({"log": json.dumps({"ts": ISO, "node": "n1", "msg": SWITCH}), "time": ISO}),
+     [(20034, AT, "n1")]),
+    (f'2026-03-04 05:06:07.5 +0000 kern.warn: {json.dumps({"host": "n1", "message": LOST})}',
+     [(79, AT, "n1")]),
+    (json.dumps({"event": {"original": f"<4>Mar  4 05:06:07 n1 kernel: {LOST}"}, "message": LOST,
+                 "host": {"name": "n1"}, "@timestamp": ISO}), [(79, AT, "n1")]),
+    (json.dumps({"streams": [{"stream": {"host": "n1"}, "values": [[f"{US}000", LOST]]}]}),
+     [(79, AT, "n1")]),
+    (json.dumps({"resourceLogs": [{
+        "resource": {"attributes": [{"key": "host.name", "value": {"stringValue": "n1"}}]},
+        "scopeLogs": [{"logRecords": [{"timeUnixNano": f"{US}000", "body": {"stringValue": LOST}}]}],
+    }]}), [(79, AT, "n1")]),
+    (json.dumps({"timestamp": ISO, "hostname": "n1", "message": LOST})[:-20], [(79, AT, "n1")]),
+    (journal(LOST) + journal(SWITCH), [(79, AT, "n1"), (20034, AT, "n1")]),
+    (journal(f"{LOST}\n{STOPPED}"), [(79, AT, "n1"), (45, AT, "n1")]),
+    (json.dumps(json.loads(journal(LOST)), indent=1).replace('": ', '" : '), [(79, AT, "n1")]),
+    ((f"__CURSOR=s=1\n__REALTIME_TIMESTAMP={US}\nMESSAGE={LOST}\n_HOSTNAME=n1\n\n"
+     f"__CURSOR=s=2\n__REALTIME_TIMESTAMP={US}\n_TRANSPORT=stdout\nMESSAGE={LOST}\n"),
+     [(79, AT, "n1")]),
+    (f"Wed 2026-03-04 05:06:07 UTC [s=9d;i=1;b=6]\n    _HOSTNAME=n1\n    MESSAGE={LOST}\n",
+     [(79, AT, "n1")]),
+    # line ends that got lost, or that are written out
+    (f"[    9.100000] {LOST}[    9.200000] {STOPPED}", [(79, None, None), (45, None, None)]),
+    (f"4,22,9100000,-;{STOPPED}4,23,9200000,-;{SWITCH}", [(45, None, None), (20034, None, None)]),
+    (f"2026-03-04T05:06:07Z {STOPPED}2026-03-04T05:06:08Z {SWITCH}",
+     [(45, AT, None), (20034, "03-04 05:06:08", None)]),
+    (f"Mar  4 05:06:07 n1 kernel: {LOST}#012Mar  4 05:06:07 n2 kernel: {SWITCH}",
+     [(79, AT, "n1"), (20034, AT, "n2")]),
+    (f"Mar  4 05:06:07 n1 kernel: {LOST}Mar  4 05:06:08 n1 gpud[7]: saw {LOST}", [(79, AT, "n1")]),
+    (f"[    9.1] NVRM: GPU Board Serial Number: 03[    9.2] {LOST}", [(79, None, None)]),
+    (f"RM: Xid (PCI:0000:3b:00): 79, pid=7\n[    9.2] {STOPPED}", [(79, None, None), (45, None, None)]),
+    # codes
+    (f"Feb 29 05:06:07 n1 kernel: {LOST}", [(79, "02-29 05:06:07", "n1")]),
+    ("[ 9.1] nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 00000, Severity 0, Link 7", [(0, None, None)]),
+    (f"[ 9.1] {STOPPED} caused by previous Xid 79", [(45, None, None)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "events"), EVENTS)
+def test_an_event_is_found_in_every_form(tmp_path: Path, text: str, events: list[Found]) -> None:
+    batch = read(tmp_path, text)
+    assert found(batch) == events
+    skipped = sum(batch.skipped_by_reason.values())
+    assert batch.rows_read == batch.rows_kept + skipped + len(batch.rejected)
+    assert [
+        event.xid if event.sxid is None else event.sxid
+        for event in kernel_events(str(tmp_path / "log"), Options(node="-")).events
+    ] == [code for code, _, _ in events]
+
+
+NONE = [
+    f"I saw Mar  4 05:06:07 n1 kernel: {LOST}",
+    f"Example: [    9.1] {LOST}",
+    f"      3 Mar  4 05:06:07 n1 kernel: {LOST}",
+    f'PATTERN = r"NVRM: Xid \\(PCI:(.*)\\): (\\d+)"  # e.g. {LOST}',
+    f'Mar  4 05:06:07 n1 kernel: audit: proctitle="grep {LOST}"',
+    f"Mar  4 05:06:07 n1 gpud[3]: report:#012{LOST}",
+    f"12,33,9100000,-;{LOST}",  # a program wrote into the kernel's log
+    f"user  :notice: [    9.1] {LOST}",
+    journal(LOST, _TRANSPORT="stdout", SYSLOG_IDENTIFIER="python3"),
+    json.dumps({"level": "warn", "logger": "watch", "msg": LOST, "time": ISO}),
+    json.dumps({"alert": "xid", "annotations": {"message": LOST}}),
+    json.dumps({"log": f"found {LOST}", "time": ISO}),
+    "[ 9.1] nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Severity 0 Engine instance 30",
+    "[ 9.1] NVRM: Xid (PCI:0000:3b:00): ",
+]
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_words_about_an_event_are_none(tmp_path: Path, text: str) -> None:
+    assert found(read(tmp_path, text + "\n[    1.0] usb 1-1: new device\n")) == []
+
+
+def test_29_february_without_a_year_is_the_last_one(tmp_path: Path) -> None:
+    frame: Any = read(tmp_path, f"Feb 29 05:06:07 n1 kernel: {LOST}").tables["health_events"]
+    assert frame["observed_at"].dt.year.tolist() == [2024]
