@@ -20,9 +20,8 @@ MOST_KEPT = 4_001
 _PREFIX = "opinion:"
 _SPENT = """
 SELECT (SELECT count(*) FROM audit WHERE action = :action),
-  (SELECT coalesce(sum(json_extract(value, '$.tokens')), 0) FROM facts WHERE name LIKE 'opinion:%'),
-  (SELECT count(*) FROM facts
-   WHERE name LIKE 'opinion:%' AND json_extract(value, '$.tokens') IS NULL)
+  coalesce(sum(tokens), 0), coalesce(sum(tokens IS NULL), 0)
+FROM (SELECT json_extract(value, '$.tokens') AS tokens FROM facts WHERE name LIKE 'opinion:%')
 """
 
 

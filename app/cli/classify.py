@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="FILE",
-        help="a log, - is standard input; or train, or evaluate (a log of such a name: ./train)",
+        help="a log, - is standard input (`classify FILE --help`: its options); or train, or "
+        "evaluate (a log of such a name: ./train)",
     )
     rest = parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     rest.required = False  # a refusal names FILE alone

@@ -18,6 +18,7 @@ _FORMS = re.compile(
         (?:Z|[+-]\d\d:?\d\d)?)?(?!\w)
       | 0x[0-9a-f]+(?!\w) | https?/\d(?:\.\d)?(?!\w)
       | (?:n/a|and/or|i/o|s/it|gres/gpu|net/[a-z]+)(?!\w)
+      | (?<![\w/])(?:\d{{1,2}}/\d{{1,2}}/\d{{4}}|\d+/)(?![\w./])
       | (?<!\w)[\d.,]+\ ?[a-z]{{0,6}}/(?:\d+|s|sec|step|sample|it|gpu)(?![\w/])  # a rate
       | (?<!\w)(?:it|tokens?|samples?|steps?)/(?:s|sec|step|gpu)(?![\w/]))
     | (?P<url>[a-z][a-z0-9+.-]{{0,20}}://[^\s"'<>|]+)
@@ -63,9 +64,11 @@ _NUMBERED = (
 )
 _COMPUTING = re.compile(
     rf"(?:{_NUMBERED})[_-]?\d{{1,4}}(?:[._]\d{{1,4}})*(?:_t)?"
-    r"|gpu[_-]?\d|v?\d+(?:\.\d+)*(?:[a-z]{1,4}\d?)?"  # versions, numbers with a unit
+    r"|gpu_?\d|(?-i:[IWEF]\d{4})|\d+(?:\.\d+)?e[+-]?\d+"
+    r"|v?\d+(?:\.\d+)*(?:[a-z]{1,4}\d?)?"  # versions, numbers with a unit
     r"|[ahbv][1-3]00|l40s?|a10g?|t4|mi\d{3}x?|gb\d00|x86(?:_64)?|[iuf](?:8|16|32|64)|e[45]m[23]"
-    r"|s3|k8s|c10d?|p2p|h2d|d2h|d2d|l[12]|conv[123]d|lib[a-z_]+\.so[.\d]*",
+    r"|(?:urllib3|boto3|h5py)(?:\.\w+)*|lib[a-z_]+\.so[.\d]*"
+    r"|s3|k8s|c10d?|p2p|h2d|d2h|d2d|l[12]|conv[123]d",
     re.IGNORECASE,
 )
 """Words of letters and digits that name nobody."""

@@ -66,14 +66,14 @@ def cost(asked: Asked) -> str:
     if asked.opinion is None and not asked.sent:
         now = f"sent nothing: {size} would be"
     took = "" if asked.tokens is None else f", {asked.tokens:,} tokens"
-    return f"Language model: {now}{took if asked.sent else ''}. {in_all(asked.spent)}"
+    return f"Language model: {now}{took if asked.sent else ''}. In all: {in_all(asked.spent)}."
 
 
 def in_all(spent: Spent) -> str:
     """Calls and tokens of the store."""
     calls, tokens = numbers.counted(spent.calls, "call"), numbers.counted(spent.tokens, "token")
-    of = f"; of {spent.uncounted:,} answers no tokens were told" if spent.uncounted else ""
-    return f"This store in all: {calls}, {tokens}{of}."
+    of = f" without {spent.uncounted:,} answers of unknown cost" if spent.uncounted else ""
+    return f"{calls}, {tokens}{of}"
 
 
 def record(asked: Asked, places: Sequence[Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ NAMED = [
     ("JOB 4711 ON gpu[001-004],rack2 CANCELLED by user frank", ["gpu[", "001", "rack2", "frank"], ["JOB 4711 ON", "CANCELLED"]),
     ("user=grace host: vega hostname=\"rigel\" NodeName=altair account = chem", ["grace", "vega", "rigel", "altair", "chem"], ["user=", "host:"]),
     ("trainer.acme.com says no; db.svc.cluster.local refused", ["acme", "svc"], ["says no", "refused"]),
-    ("commit 2f5b1c0a9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a by dgx07", ["2f5b1c0a", "dgx07"], ["commit"]),
+    ("commit 2f5b1c0a9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a by dgx07, gpu-4", ["2f5b1c0a", "dgx07", "gpu-4"], ["commit"]),
 ]  # fmt: skip
 """A line, what must not be left of it, what must."""
 
@@ -43,6 +43,7 @@ def test_names_of_people_machines_and_places_are_masked(
         "2026-03-02 06:00:00,123 INFO step 10 loss 2.1 12.5 it/s 3/8 HTTP/1.1 [masked]",
         "[rank4]: torch.distributed.DistBackendError: NCCL error, OpType=ALLREDUCE, 79.2GiB",
         "CUDA error 719 at 0x7f3a on GPU 3, sm_90, A100, bfloat16, mlx5_0, libcudart.so.12",
+        "E0105 iteration 100/ 3000 lr: 1.0E-04 loss: 9.7e+00 on 01/05/2026: urllib3.exceptions.Retry",
         "std::runtime_error c10::Error 12:30:45 85899345920 bytes of gres/gpu=16",
     ],
 )
