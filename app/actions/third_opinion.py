@@ -15,12 +15,12 @@ from data.audit import login
 from data.errors import DataError, SourceError
 from data.ingest.masking import masked, masked_log
 from data.kept_opinions import Opinions, Spent
-from data.queries import targets
+from data.queries import targets as stored
 from data.site import load_site
 from data.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from data.site import Site
@@ -94,8 +94,21 @@ def _question(root: Path, site: Site, lines: Sequence[str]) -> Question:
 
 
 def _hiding(store: Store) -> Callable[[str], str]:
-    """Hides secrets, and names of people, jobs, nodes and clusters, in a line."""
+    """Hides secrets, and names of people, jobs, nodes and clusters in any case, in a line."""
     known = redaction.hidden(store)
-    people = replace(known.people, jobs=known.people.jobs | targets.places(store))
+    people = stored.People(
+        _in_any_case(known.people.users),
+        _in_any_case(known.people.accounts),
+        _in_any_case(known.people.jobs | stored.places(store)),
+    )
     names = redaction.Pseudonyms(replace(known, people=people))
     return lambda line: names.text(masked(line))
+
+
+def _in_any_case(names: Iterable[str]) -> frozenset[str]:
+    """Names, and how a log may spell them."""
+    return frozenset(
+        spelled
+        for name in names
+        for spelled in (name, name.lower(), name.upper(), name.capitalize())
+    )

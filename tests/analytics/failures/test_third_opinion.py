@@ -150,3 +150,8 @@ def test_a_line_that_was_not_shown_cannot_be_cited() -> None:
     left = next(n for n in range(1, 200) if n not in asked.shown)
     answer = said("disk", "hardware", (left, "some words"))
     assert "was not shown" in opinion(answer, asked, taxonomy()).void
+
+
+def test_of_a_long_log_that_repeats_itself_one_line_stands() -> None:
+    asked = question([f"step {n} loss {n / 7:.3f} warn" for n in range(5_000)], taxonomy(), 9_000)
+    assert list(asked.shown) == [5_000]
