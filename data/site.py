@@ -40,7 +40,7 @@ RESERVED_SECTIONS = ("alerts",)
 """Sections of the format that no part of this version reads."""
 _SECTIONS = (
     *("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits", "retention"),
-    *("access", *RESERVED_SECTIONS),
+    *("access", "language_model", *RESERVED_SECTIONS),
 )
 _MINUTES = {
     "checkpoint_interval_min": "interval_s",
@@ -54,11 +54,28 @@ _LINE = must_be(
     lambda value: isinstance(value, str) and not any(char in value for char in "\r\n"),
 )
 
+_FILLED = must_be(
+    "text on one line, not empty",
+    lambda value: _LINE(value) is None and 0 < len(value.strip()) == len(value) <= MAX_TEXT,
+)
+
 
 def _is_port(value: object) -> bool:
     """Whether a number, or a text of the environment, is a port."""
     digits = str(value)
     return digits.isascii() and digits.isdecimal() and 0 < int(digits[:6]) < 65536
+
+
+def _is_address(value: object) -> bool:
+    """Whether a text is an address to which paths can be added; it may be empty."""
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        return False
+    try:
+        parts = urlsplit(value)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none, half a bracket
+        return False
+    return not value or bool(fits and not re.search(r"[\s\x00-\x20<>|\"'`\\?#@]", value))
 
 
 @dataclass(frozen=True)
@@ -173,6 +190,26 @@ class Retention:
 
 
 @dataclass(frozen=True)
+class LanguageModel:
+    """The site's own language model; without an address there is none, and nothing is asked."""
+
+    address: str = setting(
+        "", must_be("an address", _is_address, "e.g. 'https://llm.example.org/v1'")
+    )
+    """Of the OpenAI interface; questions go to ADDRESS/chat/completions."""
+    model: str = setting("", _FILLED)
+    key_variable: str = setting("", _FILLED)
+    """Variable of the environment that holds the key."""
+    key_file: str = setting("", _FILLED)
+    """File that holds it, where no variable does; without either none is sent."""
+    timeout_s: float = setting(60.0, number(0, 600, "seconds > 0, at most 600", above=True))
+    max_characters: int = setting(12_000, number(1_000, 100_000, whole=True))
+    """Of the masked lines of one log."""
+    calls_a_day: int = setting(100, number(1, 100_000, whole=True))
+    """Days are those of UTC."""
+
+
+@dataclass(frozen=True)
 class Site:
     """The configuration of a site."""
 
@@ -192,6 +229,7 @@ class Site:
     limits: Limits = field(default_factory=Limits)
     retention: Retention = field(default_factory=Retention)
     access: Access = field(default_factory=Access)
+    language_model: LanguageModel = field(default_factory=LanguageModel)
 
     @property
     def causes(self) -> Taxonomy:
@@ -265,6 +303,7 @@ def load_site(root: Path) -> Site:
         limits=Limits(**toml.section("limits", document.get("limits", {}), _LIMITS)),
         retention=_retention(toml, document.get("retention", {})),
         access=_access(toml, document.get("access", {})),
+        language_model=_language_model(toml, document.get("language_model", {})),
     )
     try:
         weights(site.attribution.table, site.causes)
@@ -363,22 +402,22 @@ def _access(toml: Toml, values: object) -> Access:
     return access
 
 
+def _language_model(toml: Toml, values: object) -> LanguageModel:
+    """The section [language_model], which holds no key."""
+    if isinstance(values, dict) and "key" in values:
+        raise toml.error(
+            f"{toml.origin}: language_model.key must not stand in a file: put it into the "
+            "environment and name the variable as key_variable, or its file as key_file"
+        )
+    needed = ("address", "model") if values else ()
+    checks = settings(LanguageModel)
+    return LanguageModel(**toml.section("language_model", values, checks, needed=needed))
+
+
 def _are_names(value: object) -> bool:
     return isinstance(value, list) and all(
         isinstance(name, str) and bool(folded(name)) for name in value
     )
-
-
-def _is_address(value: object) -> bool:
-    """Whether a text is the dashboard's address, to which paths can be added; it may be empty."""
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        return False
-    try:
-        parts = urlsplit(value)
-        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is none, half a bracket
-        return False
-    return not value or bool(fits and not re.search(r"[\s\x00-\x20<>|\"'`\\?#@]", value))
 
 
 def _minutes(*, above: bool) -> Check:

@@ -23,7 +23,7 @@ OF_LIBRARY = {
     "starlette": "app.server",
     "uvicorn": "app.server",
     "requests": "",
-    "urllib": "app.answers app.server app.show app.words data.collect data.site",
+    "urllib": "app.answers app.server app.show app.words data.collect data.language_model data.site",
     "socket": "app.server data.collect",
     "pickle": "app.ask",
     "subprocess": "data.collect data.sandbox",

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLE = (
     "echo 'RuntimeError: CUDA error: uncorrectable ECC error encountered' | faultline classify -"
 )
-_USAGE = """%(prog)s FILE [--store DIR]
+_USAGE = """%(prog)s FILE [--store DIR] [--ask-model [show]]
        %(prog)s train FILE --text COL... --label COL [--time COL] [--store DIR]
        %(prog)s evaluate --train A --test B --text COL... --label COL
                 [--retrain month --time COL]"""
@@ -32,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="FILE",
-        help="a log, - is standard input; or train, or evaluate (a log of such a name: ./train)",
+        help="a log, - is standard input (`classify FILE --help`: its options); or train, or "
+        "evaluate (a log of such a name: ./train)",
     )
     rest = parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     rest.required = False  # a refusal names FILE alone
@@ -61,7 +63,15 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
 
 
 def _file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Nothing stands behind the name of a log but options."""
+    """Whether the site's language model is asked, too."""
+    parser.add_argument(
+        "--ask-model",
+        nargs="?",
+        choices=("send", "show"),
+        const="send",
+        help="where the log says no cause, ask the site's language model, whose answer counts "
+        "nowhere; show: print what would be sent, and send nothing",
+    )
 
 
 def _text_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +109,12 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
 def _classify(arguments: argparse.Namespace) -> Answer:
     from app.answers.failures import labelled_text
 
-    return labelled_text.of_log(arguments.what, arguments.store)
+    if arguments.ask_model is None:
+        return labelled_text.of_log(arguments.what, arguments.store)
+    from app.actions import third_opinion
+
+    ask = partial(third_opinion.ask, arguments.store, send=arguments.ask_model == "send")
+    return labelled_text.of_log(arguments.what, arguments.store, ask)
 
 
 def _train(arguments: argparse.Namespace) -> Answer:

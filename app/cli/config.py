@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             "nodes": {node: list(names) for node, names in site.nodes.items()},
             "limits": asdict(site.limits),
             "access": asdict(site.access),
+            "language_model": asdict(site.language_model),
             "notices": list(site.notices),
             "changes": list(changed),
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints it."""
+    from app.actions import third_opinion
+    from app.answers.failures.third_opinion import in_all
     from app.answers.fleet import coverage
 
     while True:
@@ -35,11 +37,13 @@ def run(arguments: argparse.Namespace) -> int:
         except FileNotFoundError:  # removed, for two others were published meanwhile
             if read_current(store.root) == store.current:
                 raise
-    told = told_open(store.root, load_site(store.root).access)
+    opened = told_open(store.root, load_site(store.root).access)
+    spent = third_opinion.spent(store.root)
+    asked = [f"language model, in all: {in_all(spent)}"] if spent.calls else []
     answer = replace(
         answer,
-        notes=(*answer.notes, *told),
-        record={**answer.record, "open_to_others": told},
+        notes=(*answer.notes, *opened, *asked),
+        record={**answer.record, "open_to_others": opened, "language_model": asdict(spent)},
     )
     terminal.write(answer, arguments.format)
     return 0

@@ -89,7 +89,9 @@ class Address:
             request.add_unredirected_header(name, value)  # another host must not see them
         until = time.monotonic() + self.settings.timeout_s
         try:
-            with closing(_opener().open(request, timeout=self.settings.timeout_s)) as response:
+            with closing(
+                opener(_Redirects()).open(request, timeout=self.settings.timeout_s)
+            ) as response:
                 self._write(url, response, target, (until, max_bytes))
         except urllib.error.HTTPError as error:
             with closing(error):
@@ -197,19 +199,19 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return following
 
 
-def _opener() -> urllib.request.OpenerDirector:
-    """Opens http and https alone; certificates are checked."""
-    opener = urllib.request.OpenerDirector()
+def opener(*more: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
+    """Opens http and https alone; certificates are checked, redirects are errors."""
+    made = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
-        _Redirects(),
         urllib.request.HTTPErrorProcessor(),
+        *more,
     ):
-        opener.add_handler(handler)
-    return opener
+        made.add_handler(handler)
+    return made
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

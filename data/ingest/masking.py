@@ -257,6 +257,12 @@ def masked_rejections(rejected: Rejections) -> Rejections:
     return found
 
 
+def masked_log(lines: Sequence[str]) -> list[str]:
+    """The lines of one log without secrets; a private key may take several."""
+    texts = _masked_texts(pa.array(lines, pa.string()), lambda at: 0 < at < len(lines))
+    return [*lines] if texts is None else texts.to_pylist()
+
+
 @lru_cache(4_096)
 def masked(text: str) -> str:
     """The text with MASK in the place of each secret.

@@ -81,5 +81,14 @@ def people(store: Store) -> People:
     )
 
 
+def places(store: Store) -> frozenset[str]:
+    """All names of nodes, as written too, and of clusters."""
+    return _names(
+        store,
+        """SELECT node FROM nodes UNION SELECT written FROM node_names
+           UNION SELECT cluster FROM nodes UNION SELECT cluster FROM jobs""",
+    )
+
+
 def _names(store: Store, sql: str) -> frozenset[str]:
     return frozenset(row[0] for row in store.rows(sql) if row[0])

@@ -340,3 +340,27 @@ def test_the_address_of_the_dashboard_ends_in_a_slash(
 def test_what_is_no_address_is_told_in_one_line(tmp_path: Path, stated: str) -> None:
     with pytest.raises(SiteError, match=r"reports\.address must be the dashboard's address"):
         load_site(written(tmp_path, f"[reports]\naddress = {stated}\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('key = "sk"', "key must not stand in a file"),
+        ('address = "http://h/v1"', "needs model"),
+        ('address = "http://u:p@h/v1"\nmodel = "m"', "address must be an address"),
+        ('address = "ftp://h"\nmodel = "m"', "address must be an address"),
+        ('address = "http://h"\nmodel = "a\\nb"', "model must be text on one line"),
+        ('address = "http://h"\nmodel = "m"\ntimeout_s = 0', "timeout_s must be seconds > 0"),
+        ('address = "http://h"\nmodel = "m"\nmax_characters = 5', "max_characters must be"),
+    ],
+)
+def test_mistakes_of_the_language_model_are_told(tmp_path: Path, line: str, told: str) -> None:
+    with pytest.raises(SiteError, match=told):
+        load_site(written(tmp_path, f"[language_model]\n{line}\n"))
+
+
+def test_without_its_section_there_is_no_language_model(tmp_path: Path) -> None:
+    assert load_site(written(tmp_path, "")).language_model.address == ""
+    stated = '[language_model]\naddress = "http://h:8000/v1"\nmodel = "m"\ntimeout_s = 5\n'
+    model = load_site(written(tmp_path, stated)).language_model
+    assert (model.address, model.model, model.timeout_s) == ("http://h:8000/v1", "m", 5)

@@ -11,8 +11,9 @@ from analytics.errors import AnalysisError
 from analytics.failures.taxonomy import taxonomy
 from analytics.proportion import proportion
 from app.answers.columns import columns
-from app.answers.content import Answer, Number, estimated
+from app.answers.content import Answer, Number, Table, estimated
 from app.answers.described import Rows, sheet_of
+from app.answers.failures import third_opinion
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_failures
@@ -22,14 +23,16 @@ from data.models import load_model, save_model
 from data.site import load_site
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from analytics.estimate import Estimate
     from analytics.failures.log_classifier import LogVerdict
+    from analytics.failures.taxonomy import Taxonomy
     from analytics.failures.text_model.evaluation import Evaluation
     from analytics.failures.text_model.model import Prediction, TextModel
     from analytics.failures.text_model.training import Training
+    from app.answers.failures.third_opinion import Asked
     from data.ingest.formats.tabular import LabelledText
 
 _EVER = datetime.min.replace(tzinfo=UTC)
@@ -333,22 +336,19 @@ def _notes(name: str, labelled: LabelledText) -> tuple[str, ...]:
     return tuple(f"{name}: {n} rows {why} are left out" for why, n in counts.items() if n)
 
 
-def of_log(name: str, root: Path) -> Answer:
+def of_log(
+    name: str, root: Path, ask_model: Callable[[Sequence[str]], Asked] | None = None
+) -> Answer:
     """The cause that a log shows, on which lines, and what else it may be.
 
     The rules first; where they do not decide, the model that the site at `root` trained, if any,
-    before the shipped one.
+    before the shipped one. Where the cause is unknown after that, `ask_model` is asked too, if it
+    is given: what it says stands beside the verdict and changes nothing of it.
     """
-    from analytics.failures.log_classifier import classify_log
-
     log = read_log_lines(name)
     site = load_site(root)
-    verdict = classify_log(log.lines)
-    if verdict.method != "log_rule" and (document := load_model(root)) is not None:
-        from analytics.failures.text_model.job_logs import with_site_model
-        from analytics.failures.text_model.model import from_document
-
-        verdict = with_site_model(verdict, log.lines, from_document(document), site.causes)
+    verdict = _verdict(log.lines, root, site.causes)
+    asked = ask_model(log.lines) if ask_model and verdict.cause == "unknown" else None
     evidence = tuple(replace(line, line=log.numbers[line.line - 1]) for line in verdict.evidence)
     verdict = replace(verdict, evidence=evidence)
     labels = {scheme: site.causes.label_of(scheme, verdict.cause) for scheme in SCHEMES}
@@ -360,7 +360,7 @@ def of_log(name: str, root: Path) -> Answer:
         **{key: getattr(verdict, key) for key in keys},
         "n_lines": log.n_lines,
     }
-    return Answer(
+    answer = Answer(
         _sentence(verdict),
         (
             Number(
@@ -385,6 +385,47 @@ def of_log(name: str, root: Path) -> Answer:
         notes=(read,) if len(log.lines) < log.n_lines else (),
         record=record,
         sheet=sheet_of([record]),
+    )
+    return _with_opinion(answer, asked, log.numbers, site.causes) if ask_model else answer
+
+
+def _verdict(lines: Sequence[str], root: Path, causes: Taxonomy) -> LogVerdict:
+    """By rules, by the model that the site trained, by the shipped one."""
+    from analytics.failures.log_classifier import classify_log
+
+    verdict = classify_log(lines)
+    if verdict.method == "log_rule" or (document := load_model(root)) is None:
+        return verdict
+    from analytics.failures.text_model.job_logs import with_site_model
+    from analytics.failures.text_model.model import from_document
+
+    return with_site_model(verdict, lines, from_document(document), causes)
+
+
+def _with_opinion(
+    answer: Answer, asked: Asked | None, line_numbers: Sequence[int], causes: Taxonomy
+) -> Answer:
+    """The answer with what the site's language model says beside it."""
+    record = {**answer.record, "third_opinion": None}
+    if asked is None:
+        note = "the language model was not asked: the log says what failed"
+        return replace(answer, notes=(*answer.notes, note), record=record)
+    places = [str(number) for number in line_numbers]
+    cited = asked.opinion.lines if asked.opinion else ()
+    lines = [
+        Table(key, title, EVIDENCE, [(line_numbers[at - 1], asked.question.shown[at]) for at in of])
+        for key, title, of in (
+            ("cited", "The lines that the third opinion cites, masked", cited),
+            ("would_send", "What would be sent", () if asked.was_asked else asked.question.shown),
+        )
+        if of
+    ]
+    return replace(
+        answer,
+        about=third_opinion.sentence(asked, places, causes),
+        blocks=(*answer.blocks, *lines),
+        notes=(*answer.notes, third_opinion.cost(asked)),
+        record={**record, "third_opinion": third_opinion.record(asked, line_numbers)},
     )
 
 

@@ -6,7 +6,7 @@ from app.answers.failures import incident, job, taxonomy, verdicts
 from app.ask import FEW
 from app.ask.cached import ask
 from app.show import links, page
-from app.views.failures import of_one
+from app.views.failures import of_one, third_opinion
 from app.widgets import filter_bar, inputs, page_head, said
 from app.words import escaping, terms
 
@@ -53,6 +53,7 @@ if judged:
 left, right = st.columns([5, 2], gap="large")
 with left:
     of_one.log(attempt, scope)
+    third_opinion.show(attempt, scope)
     if judged:
         page.blocks([incident.alternatives([attempt], ask(taxonomy.cause_titles))], scope)
 with right:

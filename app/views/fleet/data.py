@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions
+from app.actions import third_opinion
 from app.answers.content import Missing
+from app.answers.failures.third_opinion import in_all
 from app.answers.fleet import audit, clocks, coverage, ingests
 from app.ask import FEW, reader
 from app.ask.cached import ask, store_root
@@ -107,6 +109,7 @@ def _to_repeat(planned: actions.Plan, ingest_id: str) -> None:
 
 WHAT = (
     "Logins, failed ones too, ingests, collecting, uploads, queries, exports, reports, backups, "
+    "questions to a language model, "
     "and all that people said, took back or deleted. Texts inside queries are left out. The "
     "filters of the sidebar do not apply."
 )
@@ -116,6 +119,9 @@ def who_did_what(scope: Scope) -> None:
     """The filters and the table."""
     kept = actions.Audit(store_root())
     st.caption(WHAT)
+    spent = third_opinion.spent(store_root())
+    if spent.calls:
+        st.caption(f"Language model, in all: {in_all(spent)}")
     with st.container(horizontal=True):
         person = _one_of("Person", kept.people())
         action = _one_of("Action", kept.actions())
