@@ -39,6 +39,7 @@ _LINE_END = re.compile(r"[\r\n]+|#01[25]|\\r|\\n")
 """As it stands, or as rsyslog and others write it within a line."""
 _MARKS_OF_ENDS = ("\r", "\n", "#01", "\\")
 _CUT_START = re.compile(r"\A(?:VRM|RM|M)(?=: Xid \()")
+_CUT_STAMP = re.compile(r"\A[\d:. ]{1,24}\]\s+(?=NVRM:|nvidia-nvswitch)")
 _CONTROLS = re.compile(
     r"(?:\x1b|#033|\\x1b|\\033|\\u001b|\^\[)(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])"
     r"|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]"
@@ -139,7 +140,7 @@ def goes_on(text: str, next_text: str) -> str | None:
 
 def whole_start(text: str) -> str:
     """The first line of a file, with what was cut off the beginning of a report on it."""
-    return _CUT_START.sub("NVRM", text)
+    return _CUT_STAMP.sub("", _CUT_START.sub("NVRM", text))
 
 
 def may_go_on(text: str) -> bool:

@@ -172,7 +172,7 @@ def prefix_of(text: str) -> Prefix | None:
     --------
     >>> prefix_of("<6>Mar  4 05:06:09 relay Mar  4 05:06:07 n1 kernel: [  9.1] ").host
     'n1'
-    >>> prefix_of("[  7.0] usb 1-1: new device[  9.5] ").uptime_s
+    >>> prefix_of("[  7.0] usb 1-1: new device[  9.500000] ").uptime_s
     9.5
     >>> prefix_of("Mar  4 05:06:07 n1 gpud[7]: saw ") is None
     True

@@ -45,9 +45,10 @@ _WRITERS = (
 """Names under which a record says which program wrote the line."""
 _HOLDERS = frozenset({"stream", "labels", "fields", "_source", "attributes", "kubernetes"})
 """Names of objects whose labels belong to the lines beside them."""
-_ASIDE = frozenset(
-    {"health_check", "checkname", "alertname", "rule", "alert", "test", "query", "command", "cmd"}
-)
+_ASIDE = frozenset({
+    "health_check", "checkname", "alertname", "rule", "alert", "test", "query", "command", "cmd",
+    "involvedobject_kind", "regarding_kind", "channel", "title", "subject",
+})  # fmt: skip
 """Names in what monitors, tests and people write about a line."""
 _BEFORE = re.compile(r"(?:(?P<stamped>.*\S)\s+)?(?P<tag>[\w.*/-]+)(?:\[\d+\])?:\s*")
 _RELAYS = re.compile(r"fluent|td-agent|vector|promtail|filebeat|otel|logstash|alloy|syslog", re.I)
