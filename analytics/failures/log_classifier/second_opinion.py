@@ -29,11 +29,12 @@ _MOST_LINES = 400
 """Of a log, from its end."""
 _LEAST_LINES = 15
 """Of a log that is not a mere excerpt: the logs of training have so many."""
-_TROUBLE = (
+TROUBLE = (
     "error", "fail", "fatal", "abort", "exception", "kill", "lost", "timeout", "timed out",
     "time out", "xid", "signal", "nan", "refused", "unable", "cannot", "invalid", "denied", "full",
     "exceed",
 )  # fmt: skip
+"""Words of lines that may tell of a failure."""
 _LEAST_CHANCE = 1e-3
 
 
@@ -60,7 +61,7 @@ def texts_of(lines: Sequence[str]) -> Texts:
     trouble = [
         line
         for line, words in zip(written, folded, strict=True)
-        if any(word in words for word in _TROUBLE)
+        if any(word in words for word in TROUBLE)
     ]
     return "\n".join(written[-_LAST_LINES:]), "\n".join(trouble), "\n".join(written)
 

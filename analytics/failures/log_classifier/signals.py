@@ -56,8 +56,7 @@ _MERELY_OVER = re.compile(
 _FINISHED = re.compile(
     r"\b(?:training|fine-?tuning|fit|evaluation|job|run|pod|workload|\w+job|main|script|program)\b.{0,40}"
     r"\b(?:complet(?:ed|e)|finished|succeeded|done)\b"
-    r"|\b(?:завершён|завершена?|abgeschlossen|terminée?|completad[oa]|finalizad[oa])\b|完了|完成"
-    r"|\btraining (?:completed|finished)\b|\bphase succeeded\b",
+    r"|\b(?:завершён|завершена?|abgeschlossen|terminée?|completad[oa]|finalizad[oa])\b|完了|完成",
     re.IGNORECASE,
 )
 _DECLARED = re.compile(
@@ -121,8 +120,12 @@ class Course:
         starting = {kind for kind in kinds if _shows_start(kind)}
         self._starts = [index for index in silent if templates[index] in starting]
         failures = sorted(fatal)
-        self._silent = frozenset(silent)
-        self._well = self._went_well(lines, templates, silent)
+        finishing = {kind for kind in kinds if _shows_finish(kind)}
+        self._well = [
+            index
+            for index in silent
+            if templates[index] in finishing and self._went_well(lines, index)
+        ]
         declaring = {kind for kind in kinds if "succe" in kind or "state completed" in kind}
         self._declared = [
             index
@@ -147,24 +150,19 @@ class Course:
             return False
         return bisect_left(self._progress, end) == bisect_left(self._progress, last)
 
-    def _went_well(
-        self, lines: Sequence[str], templates: Sequence[str], silent: Sequence[int]
-    ) -> list[int]:
-        """Where a job says that it finished, after which it makes no progress and all went well."""
-        over = {kind for kind in set(templates) if _shows_finish(kind)}
-        if not over:
-            return []
-        finished = [index for index in silent if templates[index] in over and _is_end(lines[index])]
-        return [
-            index
-            for index in finished
-            if not self.n_progress_after(index)
-            and not self.starts_after(index)
-            and any(
-                other in self._silent and _WELL.search(lines[other]) and _is_end(lines[other])
-                for other in range(index, self.end_of_file(index))
-            )
-        ]
+    def _went_well(self, lines: Sequence[str], index: int) -> bool:
+        """Whether a line that says that the job finished, or one right after it, says how well.
+
+        Not where the job makes progress or sets out again later, nor where a line between them
+        tells of a failure.
+        """
+        if self.n_progress_after(index) or self.starts_after(index):
+            return False
+        place = bisect_left(self._speaking, index)
+        spoken = self._speaking[place] if place < len(self._speaking) else len(lines)
+        end = min(index + 1 + _SOON, spoken, self.end_of_file(index))
+        near = lines[index:end]
+        return all(map(_is_end, near)) and any(map(_WELL.search, near))
 
     def n_progress_after(self, index: int) -> int:
         """Lines of progress after a line in its file."""
@@ -177,10 +175,7 @@ class Course:
         return place < len(self._starts) and self._starts[place] < self.end_of_file(index)
 
     def completed_after(self, index: int) -> bool:
-        """Whether the file says after a line that the job completed, and no more of a failure,
-
-        or before it that all went well.
-        """
+        """Whether the job completed after a line and no failure came later, or had ended well."""
         end = self.end_of_file(index)
         place = bisect_left(self._well, index)
         if place and self.end_of_file(self._well[place - 1]) == end:
@@ -259,7 +254,10 @@ _REPORTED = re.compile(r"NVRM: Xid \(|nvidia-nvswitch\d*:? SXid \(")
 _CLEANUP = frozenset({43, 45})  # the driver stops channels of a process that is gone
 _GPU_ALSO = (("gpu_fault", 0.3, "this XID comes from a defective GPU as well"),)
 _DENIED = re.compile(
-    r"[,;(] ?(?:and |but |with )?(?:no|without|zero)\b [^,;:()]{3,60}?(?=[,;:)]|$)", re.IGNORECASE
+    r"[,;(] ?(?:and |but |with )?(?:no|without|zero) (?:\w+(?: or |[ /])){0,3}"
+    r"(?:ecc|s?xids?|errors?|faults?|counts?|events?)(?: (?:reported|logged|seen|counted))?"
+    r"(?=[,;:)]|$)",
+    re.IGNORECASE,
 )
 """A clause such as `, no ECC or Xid reported` beside what a line does report."""
 _GIVEN_UP = frozenset({"non_finite_loss"})

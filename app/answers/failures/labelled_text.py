@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analytics.errors import AnalysisError
+from analytics.failures.certainty import in_words
 from analytics.failures.taxonomy import taxonomy
 from analytics.proportion import proportion
 from app.answers.columns import columns
@@ -365,7 +366,7 @@ def of_log(
         (
             Number(
                 of_failures.LOG_CONFIDENCE,
-                numbers.percent(verdict.confidence),
+                _surely(verdict),
                 exact=verdict.confidence,
             ),
             Number(
@@ -427,6 +428,12 @@ def _with_opinion(
         notes=(*answer.notes, third_opinion.cost(asked)),
         record={**record, "third_opinion": third_opinion.record(asked, line_numbers)},
     )
+
+
+def _surely(verdict: LogVerdict) -> str:
+    """How sure a verdict is; of an unknown cause nothing is."""
+    surely = numbers.percent(verdict.confidence)
+    return surely if verdict.cause == "unknown" else f"{surely} ({in_words(verdict.confidence)})"
 
 
 def _sentence(verdict: LogVerdict) -> str:

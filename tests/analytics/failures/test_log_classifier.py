@@ -118,6 +118,41 @@ def test_a_line_with_several_causes_names_them(line: str, alternative: str) -> N
     assert all(other.reason for other in verdict.alternatives)
 
 
+LOST = "[ 12.5] NVRM: Xid (PCI:0000:17:00): 79, pid=1, GPU has fallen off the bus."
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ["training finished successfully, exit 0"],
+        ["Training completed at step 400", "saved the model", "exiting 0"],
+        ["pod phase Succeeded"],
+    ],
+)
+def test_what_comes_after_a_job_that_finished_well_is_no_failure(end: list[str]) -> None:
+    assert classify_log([*NOISE, *end, "collected later:", LOST]).cause == "unknown"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ["evaluation done", LOST, "logs uploaded successfully"],
+        ["staging job complete", "done successfully", "step 1 loss 2.1", LOST],
+        ["training finished", *["waiting for the others"] * 4, LOST, "pod deleted successfully"],
+        ["training finished, exit code 1", LOST],
+    ],
+)
+def test_a_part_that_finished_hides_no_failure_of_the_job(end: list[str]) -> None:
+    assert classify_log([*NOISE, *end]).cause == "gpu_unavailable"
+
+
+def test_what_a_line_denies_hides_neither_what_it_reports_nor_what_is_missing() -> None:
+    wrong = "GPU 3: 7 wrong results, no ECC or Xid reported"
+    assert classify_log([*NOISE, wrong]).cause == "silent_corruption"
+    full = "OSError: cannot write shard 7 (No space left on device)"
+    assert classify_log([*NOISE, full]).cause == "storage_exhausted"
+
+
 def test_a_launch_failure_alone_decides_nothing() -> None:
     verdict = classify_log([*NOISE, "RuntimeError: CUDA error: unspecified launch failure"])
     assert verdict.cause == "unknown"
