@@ -30,8 +30,8 @@ OF_LIBRARY = {
 }
 """Library -> packages that may import it; its parts count as it."""
 OF_ANALYTICS = {
-    "data.ingest": "errors nodes.links.samples nodes.machines.samples training.stragglers.operations "
-    "training.stragglers.trace",
+    "data.ingest": "errors failures.log_classifier.sieve nodes.links.samples nodes.machines.samples "
+    "training.stragglers.operations training.stragglers.trace",
     "data.queries": "failures.taxonomy failures.xid frames",
     "data.site": "efficiency.run_rule errors failures.precedence failures.taxonomy "
     "fleet.node_identity",

@@ -25,7 +25,7 @@ _LINKS = frozenset({"ib_link", "ethernet_link", "network", "nic"})
 _OF_FILES = frozenset({"file_not_found", "os_error", "import_error", "permission_denied"})
 _OF_DISKS = frozenset({"filesystem_mount", "disk"})
 _UNANSWERED = re.compile(r"refused|reset|disconnected|max retries|connection attempts", re.I)
-_STRONG_CASCADE, _SPECIFIC = 6, 8
+_STRONG_CASCADE, _SPECIFIC, _SURE = 6, 8, 9
 _WENT_ON = 3
 _NEAR = 6
 """Lines of progress after which a line in passing no longer explains an exception."""
@@ -382,6 +382,18 @@ def _diverged(found: Sequence[Signal]) -> Finding | None:
     return None if end is None else Finding(end, end.meaning.confidence)
 
 
+def _outlived(found: Sequence[Signal]) -> Finding | None:
+    """Hardware that was reported lost, in a log that goes on after it and shows no end.
+
+    Other ranks may have written what came after.
+    """
+    root = _best_root([signal for signal in found if _lately(signal) and signal.role == "root"])
+    if root is None or root.meaning.specificity < _SURE:
+        return None
+    fatal = taxonomy().domain_of(root.cause) == "hardware" and root.cause not in _LINKS
+    return Finding(root, root.meaning.confidence * 0.6) if fatal else None
+
+
 def _hardware_sign(found: Sequence[Signal]) -> Signal | None:
     """The surest observation of hardware, of several the first."""
     hardware = [
@@ -404,7 +416,7 @@ def _weak(found: Sequence[Signal]) -> Finding | None:
         or (specific and signal.index < specific[-1].index and not signal.n_progress_after)
     ]  # fmt: skip
     if not died:
-        return _diverged(found)
+        return _diverged(found) or _outlived(found)
     passed = [
         signal
         for signal in found

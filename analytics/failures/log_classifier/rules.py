@@ -33,6 +33,7 @@ _ALWAYS = ("traceback", "error", "exception", "xid", "interrupt", "fatal", "crit
 _QUIET, _URL = "nccl info", "://"
 NO_DIGITS = str.maketrans("", "", "0123456789")
 _LETTERS = re.compile("[a-z]+")
+_BEGINNING = 3  # letters by which a run is looked up
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +146,31 @@ def words_in(template: str) -> set[str]:
 @lru_cache(maxsize=100_000)
 def _words_near(letters: str) -> tuple[str, ...]:
     """Words of rules whose longest run of letters lies within these letters."""
-    return tuple(word for run, word in _longest_runs() if run in letters)
+    by_beginning = _longest_runs()
+    near = [word for run, word in by_beginning[""] if run in letters]
+    for place in range(len(letters) - _BEGINNING + 1):
+        of_beginning = by_beginning.get(letters[place : place + _BEGINNING], ())
+        near += [word for run, word in of_beginning if letters.startswith(run, place)]
+    return tuple(near)
 
 
 @cache
-def _longest_runs() -> tuple[tuple[str, str], ...]:
-    """Longest run of letters of each word, and the word; without those that an address holds."""
-    words = sorted({*_ALWAYS, *rules().by_word} - _url_words() - _words_of_other_scripts())
-    return tuple((max(_LETTERS.findall(word), key=len), word) for word in words)
+def _longest_runs() -> dict[str, list[tuple[str, str]]]:
+    """Longest run of letters of each word, and the word, by the first letters of the run.
+
+    Shorter runs stand under the empty beginning.
+    """
+    by_beginning: dict[str, list[tuple[str, str]]] = {"": []}
+    for word in sorted({*vocabulary()} - _url_words() - _words_of_other_scripts()):
+        run = max(_LETTERS.findall(word), key=len)
+        beginning = run[:_BEGINNING] if len(run) >= _BEGINNING else ""
+        by_beginning.setdefault(beginning, []).append((run, word))
+    return by_beginning
+
+
+def vocabulary() -> tuple[str, ...]:
+    """The words of which a line that a rule reads holds at least one, in lower case."""
+    return tuple(sorted({*_ALWAYS, *rules().by_word}))
 
 
 @cache

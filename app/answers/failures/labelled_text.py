@@ -18,7 +18,7 @@ from app.answers.failures import third_opinion
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_failures
-from data.ingest.formats.source import read_log_lines
+from data.ingest.formats.log_lines import read_log_lines
 from data.ingest.formats.tabular import read_labelled_text
 from data.models import load_model, save_model
 from data.site import load_site
@@ -353,7 +353,10 @@ def of_log(
     evidence = tuple(replace(line, line=log.numbers[line.line - 1]) for line in verdict.evidence)
     verdict = replace(verdict, evidence=evidence)
     labels = {scheme: site.causes.label_of(scheme, verdict.cause) for scheme in SCHEMES}
-    read = f"{name}: read {len(log.lines):,} of {log.n_lines:,} lines"
+    read = (
+        f"{name}: all {log.n_lines:,} lines were looked at, {len(log.lines):,} of them weighed: "
+        "the first, the last, and what may matter between"
+    )
     keys = ("domain", "confidence", "method", "symptom", "evidence", "alternatives")
     record = {
         "cause": verdict.cause,

@@ -9,11 +9,9 @@ import lzma
 import os
 import re
 import sys
-import tempfile
 import zlib
-from collections import deque
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -415,58 +413,3 @@ def _copied_without_long_lines(path: Path, copy: Path, limits: Limits) -> Reject
                 line = b"\n"
             target.write(line)
     return too_long
-
-
-FIRST_LINES = 20_000
-LAST_LINES = 80_000
-LONGEST_LINE = 8_192
-"""Characters of a line that are kept; a progress bar may fill megabytes without a line end."""
-_READ_AT_ONCE = 1 << 16
-
-
-@dataclass(frozen=True)
-class LogLines:
-    """What was kept of a log."""
-
-    lines: tuple[str, ...]
-    """Without line ends."""
-    numbers: tuple[int, ...]
-    """Of each line in the file, from 1."""
-    n_lines: int
-    """Lines of the file."""
-
-
-def read_log_lines(name: str) -> LogLines:
-    """The lines of a file, `-` for standard input; .gz, .xz and .zst are unpacked.
-
-    Raises
-    ------
-    SourceError
-        Where the input is absent, unreadable, empty, binary or a broken archive.
-    """
-    with tempfile.TemporaryDirectory() as folder, opened(name, Path(folder)) as found:
-        return first_and_last_lines(found.path, FIRST_LINES, LAST_LINES, longest=LONGEST_LINE)
-
-
-def first_and_last_lines(path: Path, n_first: int, n_last: int, *, longest: int) -> LogLines:
-    """The first and the last lines of a plain file, each cut to its last `longest` characters."""
-    first: list[tuple[int, str]] = []
-    last: deque[tuple[int, str]] = deque(maxlen=n_last)
-    number = 0
-    for number, line in enumerate(_lines(path, longest), start=1):
-        (first if number <= n_first else last).append((number, line))
-    kept = [*first, *last]
-    return LogLines(tuple(line for _, line in kept), tuple(one for one, _ in kept), number)
-
-
-def _lines(path: Path, longest: int) -> Iterator[str]:
-    """Lines without their ends: of one too long its end, which a terminal would show."""
-    with path.open(encoding="utf-8-sig", newline="\n") as stream:
-        line = ""
-        while part := stream.readline(_READ_AT_ONCE):
-            line = (line + part)[-_READ_AT_ONCE:]
-            if line.endswith("\n"):
-                yield line.rstrip("\r\n")[-longest:]
-                line = ""
-        if line:
-            yield line.rstrip("\r")[-longest:]

@@ -148,7 +148,7 @@ def test_the_first_of_two_defects_is_the_cause() -> None:
 @pytest.mark.parametrize(
     ("end", "cause"),
     [
-        ([], "unknown"),
+        ([], "gpu_memory"),  # nothing else is told of why the job failed
         (["srun: error: n1: task 3: Exited with exit code 1"], "unknown"),
         (["Killed"], "unknown"),
         (["Segmentation fault (core dumped)"], "program_crash"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from data.errors import SourceError
-from data.ingest.formats.source import LONGEST_LINE, read_log_lines
+from data.ingest.formats.log_lines import LONGEST_LINE, read_log_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +37,8 @@ def test_parquet_is_no_log(tmp_path: Path) -> None:
 def test_of_a_long_log_the_first_and_last_part_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("data.ingest.formats.source.FIRST_LINES", 2)
-    monkeypatch.setattr("data.ingest.formats.source.LAST_LINES", 3)
+    monkeypatch.setattr("data.ingest.formats.log_lines.FIRST_LINES", 2)
+    monkeypatch.setattr("data.ingest.formats.log_lines.LAST_LINES", 3)
     path = tmp_path / "log"
     path.write_text("\n".join(map(str, range(1, 11))), encoding="utf-8")
     found = read_log_lines(str(path))

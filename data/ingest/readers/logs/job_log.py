@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import DataError, SourceError
-from data.ingest.formats.source import first_and_last_lines, opened
+from data.ingest.formats.log_lines import lines_of_log
+from data.ingest.formats.source import opened
 from data.ingest.reader import Batch, Options, Reader, Source
 from data.ingest.rows import LocalClock, Tally
 from data.inside import Inside, LeftOutError
@@ -174,8 +175,8 @@ class _Reading(Tally):
             return ""
 
     def add(self, source: Source, relative: str, name: LogName) -> None:
-        """Takes the first and last lines of a log."""
-        log = first_and_last_lines(source.path, self.first, self.last, longest=LONGEST_LINE)
+        """Takes the first and last lines of a log, and what may matter of those between."""
+        log = lines_of_log(source.path, self.first, self.last, longest=LONGEST_LINE)
         n_kept = len(log.lines)
         table = pa.table(
             {
@@ -400,8 +401,9 @@ READER = Reader(
     "logs of jobs",
     export="a folder of files named by job id, e.g. slurm-%j.out (see --pattern)",
     reads=(
-        "a folder of job logs named by job id, first and last lines of each; names other "
-        "than `slurm-%j.out`, `%x-%j.log`, `name.o%j` and the like by `--pattern`"
+        "a folder of job logs named by job id, of each the first and last lines and what may "
+        "matter between; names other than `slurm-%j.out`, `%x-%j.log`, `name.o%j` and the like by "
+        "`--pattern`"
     ),
     script="# the folder that --output of sbatch names, e.g. slurm-%j.out",
     example="/logs --pattern 'slurm-%j.out'",
