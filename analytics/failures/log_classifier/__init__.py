@@ -34,6 +34,7 @@ _MOSTLY_CHANCE = 0.5
 _OF_THE_KERNEL = re.compile(
     r"^[^\"'`]*?(?:\bkernel: |NVRM: Xid \(|nvidia-nvswitch\d*: SXid|\bEDAC |\bmce: |\bpcieport "
     r"|\bAER: |\bamdgpu |\bbond\d+: |\bmlx5_core |\bmd/raid|\bhostbyte=|\bXFS \(|\bEXT4-fs )"
+    r"|\b[Hh]ealth check failed:"
     r"|(?:^|Error: )CUDA error: uncorrectable ECC error encountered(?: \(code|$)"
 )
 _SURE = 10

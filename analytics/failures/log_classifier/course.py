@@ -48,6 +48,12 @@ _WELL = re.compile(
 )
 """A job that says that it finished, and that all went well: what comes after is no failure."""
 
+_PREPARES = re.compile(
+    r"\b(?:creat|submit|launch|build|deploy|pull|set-?up|download|install|prepar|compil|provision"
+    r"|schedul|stag)(?:e|ed|ing|t?ing)?\b",
+    re.IGNORECASE,
+)
+"""Of a step that succeeded before the job itself began."""
 _START = re.compile(
     r"\b(?:nccl|rccl) version\b|running training"
     r"|\binitiali[sz]ing (?:torch\.)?distributed"
@@ -58,7 +64,7 @@ _START = re.compile(
 )
 """What a program writes while it sets out: what stands before was no end of it."""
 _OFTEN = 4
-"""Lines that differ in digits alone from which on they show that a program goes on."""
+"""Different lines that differ in digits alone from which on they show that a program goes on."""
 TURNS = (
     "complet", "finish", "succe", "done", "exit", "return", "start", "begin", "resum", "restor",
     "initiali", "loading", "tokeni", "world", "version", "running", "*** ", "заверш",
@@ -88,7 +94,7 @@ class Course:
         self._speaking = sorted(speaking)
         kinds = set(templates)
         silent = [index for index in range(len(lines)) if index not in speaking]
-        often = Counter(templates[index] for index in silent)
+        often = Counter({lines[index]: templates[index] for index in silent}.values())
         moving = {
             kind for kind in kinds
             if _shows_progress(kind) or (often[kind] >= _OFTEN and _may_repeat(kind))
@@ -144,6 +150,8 @@ class Course:
         spoken = self._speaking[place] if place < len(self._speaking) else len(lines)
         end = min(index + 1 + _NEAR_END, spoken, self.end_of_file(index))
         near = lines[index:end]
+        if _PREPARES.search(lines[index]):
+            return False
         return all(map(_is_end, near)) and any(map(_WELL.search, near))
 
     def n_progress_after(self, index: int) -> int:
