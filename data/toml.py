@@ -65,8 +65,15 @@ class Toml:
             ) from None
 
     def read(self, path: Path, *, needed: bool = True) -> bytes:
-        """What a regular file holds, no more of it than a document may; nothing where none is."""
+        """What a file holds, no more of it than a document may.
+
+        One that a person names (`needed`) may be a pipe, as `--config /dev/stdin`. One that is
+        looked for must be a regular file, and nothing is read where none is.
+        """
         try:
+            if needed:
+                with path.open("rb") as stream:
+                    return stream.read(MAX_BYTES + 1)
             return read_small(path, MAX_BYTES)
         except OSError as error:
             if not needed and isinstance(error, FileNotFoundError | NotADirectoryError):

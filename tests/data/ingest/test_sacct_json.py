@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from data.errors import SourceError
@@ -204,15 +204,24 @@ def test_what_is_no_job_or_cut_off_loses_no_other(
     assert (len(rows), [reason for _, reason in rejected(batch)]) == (n_kept, reasons)
 
 
+def ends_of_jobs(text: str) -> list[int]:
+    """Where the jobs of a document end."""
+    ends, at = [], text.index("[", text.index('"jobs"'))
+    while (at := text.find("{", at)) >= 0:
+        at = json.JSONDecoder().raw_decode(text, at)[1]
+        ends.append(at)
+    return ends
+
+
 @given(at=st.integers(0, 4_000), piece=st.integers(1, 300))
+@example(at=2724, piece=1)
 def test_a_cut_anywhere_keeps_what_precedes_it(at: int, piece: int) -> None:
     text = document(old_job(1), new_job(2))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(json_records, "_PIECE", piece)
         batch, rows = read_jobs("sacct-json", text[: at + 1])
-    ends = [text.rindex("}", 0, text.index('"job_id": 2')), len(text.rstrip("]}\n "))]
-    ends[0] = json.JSONDecoder().raw_decode(text, text.index("{", text.index('"jobs"')))[1]
-    assert len(rows) == sum(end <= at + 1 for end in ends)
+    first, second = ends_of_jobs(text)
+    assert len(rows) == (first <= at + 1) + (second <= at + 1)
     assert batch.rejected.total <= 1
     told = [notice for notice in batch.notices if "SubmitLine" not in notice]
     assert bool(told) == (at + 1 < len(text) and text[: at + 1].strip() != "")
