@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import pandas as pd
 
@@ -64,6 +64,9 @@ class LocalClock:
     def utc_of_named_zone(self, local: datetime, cluster: str, abbreviation: str) -> datetime:
         """The instant of a wall-clock time whose zone is only abbreviated, e.g. `CET`.
 
+        Where nobody stated the cluster's zone, the abbreviation counts if it means one offset in
+        every zone of the IANA database that uses it.
+
         Raises
         ------
         ValueError
@@ -71,7 +74,11 @@ class LocalClock:
         """
         if abbreviation in _UTC_NAMES:
             return local.replace(tzinfo=UTC)
-        there = local.replace(tzinfo=zone(self._zone_name(cluster) or "UTC"))
+        name = self._zone_name(cluster)
+        offsets = _offsets(local.year).get(abbreviation, set()) if name is None else set()
+        if len(offsets) == 1:
+            return local.replace(tzinfo=timezone(min(offsets))).astimezone(UTC)
+        there = local.replace(tzinfo=zone(name or "UTC"))
         for candidate in (there, there.replace(fold=1)):
             if candidate.tzname() == abbreviation:
                 return candidate.astimezone(UTC)
@@ -89,6 +96,19 @@ class LocalClock:
     def _zone_name(self, cluster: str) -> str | None:
         """Zone of a cluster; None where nobody stated it."""
         return self._options.zone_of(cluster, self._default_zone)
+
+
+@cache
+def _offsets(year: int) -> dict[str, set[timedelta]]:
+    """What each abbreviation of a zone means in a year: EDT one offset, CST three."""
+    offsets: dict[str, set[timedelta]] = {}
+    for name in available_timezones():
+        for month in (1, 7):
+            there = datetime(year, month, 1, tzinfo=ZoneInfo(name))
+            offset = there.utcoffset()
+            if offset is not None:
+                offsets.setdefault(there.tzname() or "", set()).add(offset)
+    return offsets
 
 
 @cache

@@ -118,7 +118,7 @@ def test_times_with_and_without_zone(
     ("line", "reason"),
     [
         ("1 | 13/45/2024 | 12:00:00 | Fan #0x1 | x | Asserted", "impossible time"),
-        ("1 | 03/01/2024 | 12:00:00 CET | Fan #0x1 | x | Asserted",
+        ("1 | 03/01/2024 | 12:00:00 CST | Fan #0x1 | x | Asserted",
          "zone on the line is not the cluster's: pass --timezone"),
         ("1 | 03/01/2024 | 12:0", "no event of ipmitool"),
         ("Get SEL Info command failed", "no event of ipmitool"),

@@ -71,6 +71,31 @@ EVENTS: list[tuple[str, list[Found]]] = [
     (f"\x1b[2J\x1b[01;00H[    9.100000] {LOST}\x1b[K\r", [(79, None, None)]),
     (f"loading 10%\rloading 20%\r[    9.100000] {LOST}\r", [(79, None, None)]),
     ("[    9.1] NVRM: Xid (\r\nPCI:0000:3b:00): 79, pid=7\r", [(79, None, None)]),
+    # other languages: the C library names months and days in that of the locale
+    (f"[Mi Mär  4 05:06:07 2026] {LOST}", [(79, AT, None)]),
+    (f"[mer. mars  4 05:06:07 2026] {LOST}", [(79, AT, None)]),
+    (f"3月 04 05:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
+    (f"[水  3月  4 05:06:07 2026] {LOST}", [(79, AT, None)]),
+    (f"мар 04 05:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
+    # structured data whose values hold brackets, a mark of byte order before the message
+    (f'<4>1 {ISO} n1 kernel - - [a@1 x="b\\]c"][origin ip="10.0.0.1"] \ufeff{LOST}', [(79, AT, "n1")]),
+    (f"[root@n1 ~]# [    9.100000] {LOST}", [(79, None, None)]),
+    # records that are no JSON: of Fluent Bit's own output, logfmt, tables of a log store
+    (f'[0] kmsg.0: [[1772600767.12, {{}}], {{"priority"=>4, "msg"=>"{LOST}"}}]', [(79, AT, None)]),
+    (f'[3] kern: [1772600767.12, {{"host"=>"n1", "message"=>"[ 9.1] {LOST}"}}]', [(79, AT, "n1")]),
+    (f'time="{ISO}" host=n1 transport=kernel msg="{LOST}"', [(79, AT, "n1")]),
+    (f'ts={ISO} hostname=n1 facility=kern severity=err msg="{LOST}"', [(79, AT, "n1")]),
+    (f'@timestamp,@message\n2026-03-04 05:06:07.000,"[    9.1] {LOST}"', [(79, AT, None)]),
+    (f'"_time","host","_raw"\n"{ISO}","n1","[ 9.1] {LOST}"', [(79, AT, "n1")]),
+    # what the journal exports as bytes, behind their number
+    ("\n".join((f"__REALTIME_TIMESTAMP={US}", "_TRANSPORT=kernel", "_HOSTNAME=n1", "MESSAGE",
+                f"{chr(len(LOST))}{7 * chr(0)}{LOST}", "")), [(79, AT, "n1")]),
+    # records within records, of which the innermost says host and time
+    (f'{ISO[:-2]}9Z stdout F ' + json.dumps({"ts": ISO, "node": "n1", "msg": f"4,12,9,-;{LOST}"}),
+     [(79, AT, "n1")]),
+    # cut off: what stands whole before the cut counts, half a name does not
+    (f'{{"MESSAGE":"{LOST}","_HOSTNAME":"n1","__REALTIME_TIM', [(79, None, "n1")]),
+    (f'{{"MESSAGE":"{LOST}","__REALTIME_TIMESTAMP":"{US}","_HOSTNAME":"n', [(79, AT, None)]),
     # containers, stores, relays that write JSON
     (f"{ISO} stdout F [    9.100000] {LOST}", [(79, AT, None)]),
     (f"{ISO} stdout P [ 9.1] NVRM: Xid (PCI:0000\n{ISO} stdout F :3b:00): 79, pid=7", [(79, AT, None)]),
@@ -140,6 +165,10 @@ NONE = [
     json.dumps({"log": f"found {LOST}", "time": ISO}),
     "[ 9.1] nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Severity 0 Engine instance 30",
     "[ 9.1] NVRM: Xid (PCI:0000:3b:00): ",
+    # programs that write logfmt, and the records of klog
+    f'time="{ISO}" level=error msg="saw {LOST}"',
+    f'time="{ISO}" level=error component=gpu-monitor msg="{LOST}"',
+    f"I0304 05:06:07.123456       1 log_watcher_linux.go:100] Got new kernel log: {LOST}",
 ]
 
 

@@ -364,7 +364,15 @@ def test_an_hour_that_comes_twice_is_read_as_its_first_and_said(tmp_path: Path) 
 
 
 def test_a_named_zone_that_is_not_the_clusters_is_rejected(tmp_path: Path) -> None:
-    (rejected,) = read(tmp_path, f"Sun 2025-02-23 16:24:18 CET n1 kernel: {XID}").rejected
+    line = f"Sun 2025-02-23 16:24:18 CET n1 kernel: {XID}"
+    (rejected,) = read(tmp_path, line, timezone="Asia/Tokyo").rejected
+    assert rejected.reason == "zone on the line is not the cluster's: pass --timezone"
+
+
+def test_a_named_zone_counts_where_it_means_one_offset_everywhere(tmp_path: Path) -> None:
+    line = f"Sun 2025-02-23 16:24:18 CET n1 kernel: {XID}"
+    assert only(read(tmp_path, line))["observed_at"] == FEB_23 - timedelta(hours=1)
+    (rejected,) = read(tmp_path, line.replace("CET", "CST")).rejected  # Chicago, Shanghai, Havana
     assert rejected.reason == "zone on the line is not the cluster's: pass --timezone"
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -21,16 +18,23 @@ from data.ingest.readers.logs.kernel_line import (
     announced_gpu,
     cleaned,
     fault_of,
-    goes_on,
-    may_go_on,
     parts_of,
     split_line,
     switch_error,
     whole_start,
 )
 from data.ingest.readers.logs.kernel_prefix import Prefix, is_logged, leading, prefix_of
-from data.ingest.readers.logs.relayed import Said, begins_json, said_by_entry, said_in
-from data.ingest.rows import LocalClock
+from data.ingest.readers.logs.kernel_times import KernelTimes
+from data.ingest.readers.logs.records import begins_json, cells_of, pairs_in
+from data.ingest.readers.logs.relayed import (
+    Said,
+    columns_in,
+    said_by_entry,
+    said_in,
+    said_in_cells,
+    said_in_pairs,
+)
+from data.ingest.readers.logs.whole_lines import FIELDS, Line, WholeLines, may_be_field
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,27 +59,8 @@ _DRIVERS_TEXTS = (
     "stdout P ",
     "stderr P ",
 )
-_FIELD = re.compile(
-    r'\s*(?P<quote>"?)(?P<name>__CURSOR|__REALTIME_TIMESTAMP|_HOSTNAME|_TRANSPORT|SYSLOG_IDENTIFIER|'
-    r'MESSAGE)(?(quote)"?)(?:=|\s:\s)(?P<value>.*)$'
-)
-"""A field of an entry of the journal, on a line of its own: export, verbose, json-pretty."""
-_ENTRY = re.compile(r"(?:[A-Z][a-z]{2} (?P<stamp>\d{4}-.*?)) \[s=[0-9a-f]+;")
-"""How an entry begins in `journalctl -o verbose`."""
-_FIELDS = (
-    r'^\s*"?(?:__REALTIME_TIMESTAMP|_HOSTNAME|_TRANSPORT|SYSLOG_IDENTIFIER|MESSAGE)(?:=|" : )'
-    r"|^[A-Z][a-z][a-z] \d\d\d\d-.* \[s=[0-9a-f]"
-)
-_MAY_BE_FIELD = re.compile(_FIELDS)
-_MATTERS = "|".join((*map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)), _FIELDS))
-_PARTIAL = re.compile(r"(?P<head>\S+ std(?:out|err) )(?P<tag>[PF]) ?(?P<said>.*)", re.DOTALL)
-"""A line as runtimes of containers keep it: P where the next one goes on."""
-_LONGEST_JOINED = 1 << 16
+_MATTERS = "|".join((*map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)), FIELDS))
 _NOTHING = Prefix()
-_DRIVERS = re.compile(r"NVRM:|nvidia-nvswitch")
-
-_YEARS_BETWEEN_LEAPS = 8  # at most, around 1900 and 2100
-_AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
     r"|\[[A-Z][a-z]{2} \d+ \d{4} [\d:]{8}\] \[[A-Z]+\] \[tid \d+\]"
@@ -153,20 +138,7 @@ def may_matter(lines: list[str]) -> list[bool]:
 
 def of_the_driver(line: str) -> bool:
     """Whether a line may hold a fault that the driver or the fabric manager reports."""
-    return any(text in line for text in _DRIVERS_TEXTS) or _MAY_BE_FIELD.match(line) is not None
-
-
-class _Line(NamedTuple):
-    """One line of the file."""
-
-    line_no: int
-    place: int
-    """Its number among the lines, where several stand on one line of the file."""
-    whole: str
-    text: str
-    """Without what is the terminal's and the file's."""
-    entry: dict[str, str] | None = None
-    """The journal's entry of which it is the message."""
+    return any(text in line for text in _DRIVERS_TEXTS) or may_be_field(line)
 
 
 class _Announced(NamedTuple):
@@ -189,14 +161,14 @@ class KernelLog(HealthLog):
         self._announced: _Announced | None = None
         self.line_of_row: list[int] = []
         """The line of each row."""
-        self._held: _Line | None = None
-        self._entry: dict[str, str] = {}
-        self._entry_line: _Line | None = None
+        self._lines = WholeLines(self.skipped)
+        self._columns: list[str] | None = None
+        """Of a table, by its first line; None before that."""
 
     @property
     def waits(self) -> bool:
-        """Whether the next line may belong to the one before."""
-        return self._held is not None or bool(self._entry)
+        """Whether the next line is needed whatever it says."""
+        return self._columns is None or self._lines.wait
 
     def take_line(self, line_no: int, line: str, *, place: int | None = None) -> None:
         """Puts one line into its place: a row, a reason to skip it or a rejection.
@@ -205,105 +177,51 @@ class KernelLog(HealthLog):
         """
         # a crash pads with NUL; RFC 7464 marks by RS
         text = cleaned(line.strip().strip("\0").lstrip("\x1e")).strip()
-        if line_no == 1:
+        if self._columns is None:
             text = whole_start(text)
-        taken = _Line(line_no, place or line_no, line, text)
-        held, self._held = self._held, None
-        if held is not None and self._joins(held, taken):
-            return
-        if self._is_field(taken) or not text:
-            return
-        if self._goes_on(taken):
-            self._held = taken
-        else:
-            self._take(taken)
+            self._columns = columns_in(text)
+        for whole in self._lines.take(Line(line_no, place or line_no, line, text)):
+            self._take(whole)
 
     def close(self) -> None:
         """Takes what waited for a line that did not come."""
-        held, self._held = self._held, None
-        if held is not None:
-            self._take(held)
-        self._end_entry()
+        for whole in self._lines.close():
+            self._take(whole)
 
-    def _take(self, line: _Line) -> None:
+    def _take(self, line: Line) -> None:
         """Puts one record into its place, and remembers the line of its rows."""
         self.take(line.line_no, line.text, line)
         self.line_of_row += [line.line_no] * (len(self.rows) - len(self.line_of_row))
-
-    def _goes_on(self, line: _Line) -> bool:
-        """Whether a line is cut where the next one may go on."""
-        partial = _PARTIAL.match(line.text) if " P " in line.text else None
-        return (partial is not None and partial["tag"] == "P") or may_go_on(line.text)
-
-    def _joins(self, held: _Line, line: _Line) -> bool:
-        """Whether a line was taken with the one that was held; else that one is taken alone."""
-        first, second = _PARTIAL.match(held.text), _PARTIAL.match(line.text)
-        if first is not None and second is not None and len(held.text) < _LONGEST_JOINED:
-            text = f"{first['head']}{second['tag']} {first['said']}{second['said']}"
-            joined = held._replace(text=text)
-            if second["tag"] == "P":
-                self._held = joined
-            else:
-                self._take(joined)
-            self.skipped["continued"] += 1
-            return True
-        whole = goes_on(held.text, line.text)
-        if whole is None:
-            self._take(held)
-            return False
-        self._take(held._replace(text=whole))
-        self.skipped["continued"] += 1
-        return True
-
-    def _is_field(self, line: _Line) -> bool:
-        """Whether a line is a field of an entry of the journal, or ends one."""
-        if line.text and not self._entry and not _MAY_BE_FIELD.match(line.text):
-            return False
-        begun, field = _ENTRY.match(line.text), _FIELD.match(line.text)
-        if begun is not None:
-            self._end_entry()
-            self._entry = {"time": begun["stamp"]}
-        elif field is not None:
-            name, value = field["name"], field["value"].strip()
-            if name in self._entry:
-                self._end_entry()
-            self._entry[name] = _unquoted(value) if field["quote"] else value
-            if name == "MESSAGE":
-                self._entry_line = line
-                return True
-        elif not line.text or line.text.startswith("}"):
-            self._end_entry()
-            self.skipped["no_fault"] += bool(line.text)
-            return True
-        elif not self._entry or line.text.startswith("{") or _DRIVERS.search(line.text):
-            return False
-        self.skipped["no_fault"] += 1
-        return True
-
-    def _end_entry(self) -> None:
-        """Takes the message of the entry that ends here, with the fields around it."""
-        line, entry = self._entry_line, self._entry
-        self._entry_line, self._entry = None, {}
-        if line is not None:
-            self._take(line._replace(entry=entry))
 
     def counted(self) -> Batch:
         """What has been taken."""
         return self.batch("health_events", health_frame(self.rows, "kernel", _KEY))
 
-    def _event(self, line: _Line, _: HealthLog) -> list[HealthRow] | str:
+    def _event(self, line: Line, _: HealthLog) -> list[HealthRow] | str:
         """The rows of a line, or the reason to skip it; RecordError where it is unreadable."""
         if self.source.truncated and not line.whole.endswith("\n"):
             raise RecordError("line cut off at the end of the file")
-        at = begins_json(line.text)
-        if line.entry:
-            return self._of_all(line.place, said_by_entry(line.entry, self.options.limits))
-        if at is not None:
-            return self._of_all(line.place, said_in(line.text, at, self.options.limits))
+        records = self._records(line)
+        if records is not None:
+            return self._of_all(line.place, records)
         parts = parts_of(line.text)
         if len(parts) == 1:
             return self._of_part(line.place, parts[0])
         return self._of_all(line.place, [Said(line.text, Prefix())])
+
+    def _records(self, line: Line) -> list[Said] | None:
+        """The lines in the record that a line is; None where it is none."""
+        limits = self.options.limits
+        if line.entry:
+            return said_by_entry(line.entry, limits)
+        if self._columns and (cells := cells_of(line.text, self._columns)):
+            return said_in_cells(cells, limits)
+        if (at := begins_json(line.text)) is not None:
+            return said_in(line.text, at, limits)
+        if found := pairs_in(line.text):
+            begin, pairs = found
+            return said_in_pairs(line.text[:begin], pairs, limits)
+        return None
 
     def _of_all(self, line_no: int, said: list[Said]) -> list[HealthRow] | str:
         """The rows of the lines that stand in one; what cannot be read is told unless it is all."""
@@ -476,93 +394,11 @@ def _has_no_prefix(text: str) -> bool:
     return parts is not None and not parts[0].strip()
 
 
-def _unquoted(value: str) -> str:
-    """A text of JSON on a line of its own."""
-    try:
-        return str(json.loads(value.rstrip(",")))
-    except ValueError:
-        return value.strip('",')
-
-
 def _is_later(first: Prefix, second: Prefix) -> bool:
     """Whether the first line was written after the second, as far as both say their zone."""
     times = first.time, second.time
     stated = [time for time in times if time is not None and time.tzinfo is not None]
     return len(stated) == len(times) and stated[0] > stated[1]
-
-
-class KernelTimes(LocalClock):
-    """Turns what a line says of its time into UTC and counts what it lacked."""
-
-    def __init__(self, source: Source, options: Options, cluster: str) -> None:
-        super().__init__(options)
-        self._source, self._cluster = source, cluster
-        self._n_yearless = self._n_uptime = self._n_timeless = 0
-        self._years: set[int] = set()
-
-    def instant(self, prefix: Prefix) -> datetime | None:
-        """When the line was written; None where it does not say. RecordError: impossible."""
-        try:
-            if prefix.time is None:
-                return self._since_boot(prefix.uptime_s)
-            time = prefix.time if prefix.has_year else self._with_year(prefix.time)
-        except (ValueError, OverflowError):  # 29 February of a common year, a boot too long ago
-            raise RecordError("impossible date") from None
-        if prefix.zone is None:
-            return self.utc(time, self._cluster)
-        try:
-            return self.utc_of_named_zone(time, self._cluster, prefix.zone)
-        except ValueError as error:
-            raise RecordError(str(error)) from None
-
-    def notices(self) -> list[str]:
-        """What had to be assumed or stays unknown."""
-        notices = super().notices()
-        if self._n_yearless:
-            years = " and ".join(map(str, sorted(self._years)))
-            origin = (
-                "as --year says"
-                if self._options.year is not None
-                else f"by the file's modification time {self._source.modified_at:%Y-%m-%d} (pass "
-                "--year to say otherwise)"
-            )
-            notices.append(f"times without a year, read as {years} {origin}: {self._n_yearless:,}")
-        if self._n_uptime:
-            notices.append(
-                "events with seconds since boot only, their time stays unknown (pass --boot-at "
-                f"with the time of the boot): {self._n_uptime:,}"
-            )
-        if self._n_timeless:
-            notices.append(f"events without any time: {self._n_timeless:,}")
-        return notices
-
-    def _since_boot(self, uptime_s: float | None) -> datetime | None:
-        boot_at = self._options.boot_at
-        if uptime_s is not None and boot_at is not None:
-            return boot_at + timedelta(seconds=uptime_s)
-        self._n_uptime += uptime_s is not None
-        self._n_timeless += uptime_s is None
-        return None
-
-    def _with_year(self, time: datetime) -> datetime:
-        """A time without a year, put in `--year` or the last year before the file's own time."""
-        if self._options.year is not None:
-            dated = time.replace(year=self._options.year)
-        else:
-            latest = self._source.modified_at.replace(tzinfo=None) + _AHEAD
-            dated = _latest_before(time, latest)
-        self._n_yearless += 1
-        self._years.add(dated.year)
-        return dated
-
-
-def _latest_before(time: datetime, latest: datetime) -> datetime:
-    """`time` in the latest year in which it is not after `latest`, for 29 February a leap year."""
-    for year in range(latest.year, latest.year - _YEARS_BETWEEN_LEAPS - 1, -1):
-        with suppress(ValueError):  # 29 February
-            if (dated := time.replace(year=year)) <= latest:
-                return dated
-    raise ValueError(time)
 
 
 READER = Reader(

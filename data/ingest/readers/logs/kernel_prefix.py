@@ -21,8 +21,15 @@ _MONTHS |= {  # other languages and long names by their first letters, which are
     "mär": 3, "mrz": 3, "avr": 4, "abr": 4, "mai": 5, "juin": 6, "juil": 7, "ago": 8, "aoû": 8,
     "aug": 8, "okt": 10, "out": 10, "dez": 12, "déc": 12, "dic": 12, "fév": 2, "fev": 2, "ene": 1,
     "set": 9, "maj": 5, "mei": 5, "mag": 5, "giu": 6, "lug": 7, "ott": 10, "gen": 1, "maa": 3,
+    "mrt": 3, "sty": 1, "lut": 2, "kwi": 4, "cze": 6, "lip": 7, "sie": 8, "wrz": 9, "paź": 10,
+    "lis": 11, "gru": 12, "янв": 1, "фев": 2, "мар": 3, "апр": 4, "мая": 5, "май": 5, "июн": 6,
+    "июл": 7, "авг": 8, "сен": 9, "окт": 10, "ноя": 11, "дек": 12, "oca": 1, "şub": 2, "nis": 4,
+    "haz": 6, "tem": 7, "ağu": 8, "eyl": 9, "eki": 10, "kas": 11, "ara": 12,
 }  # fmt: skip
-_ANY_MONTH = rf"(?i:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})[^\W\d_]*\.?"
+_ANY_MONTH = (
+    rf"(?:(?i:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})[^\W\d_]*\.?|\d{{1,2}}[月월])"
+)
+_WEEKDAY = r"[^\W\d_]{1,5}\.?"
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _ZONES = r"UTC|GMT|CES?T|EE?S?T|WES?T|[ECMP][SD]T|BST|IST|JST|KST|MSK|HKT|SGT|AES?T|AED?T"
 _BARE = (
@@ -30,12 +37,14 @@ _BARE = (
     rf"(?:\s(?:{_ZONES})(?=[\s\]]))?(?:\s\d{{4}}(?=[\s\]]))?"
 )
 _ISO = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:\ ?(?:Z|UTC)|\ ?[+-]\d\d:?(?:\d\d)?)?"
-_FULL = rf"[A-Z][a-z]{{2}}\s\d{{4}}-\d\d-\d\d\s{_CLOCK}\s(?:[A-Z]{{1,5}}|[+-]\d{{2,4}})"
+_FULL = rf"{_WEEKDAY}\s\d{{4}}-\d\d-\d\d\s{_CLOCK}\s(?:[A-Z]{{1,5}}|[+-]\d{{2,4}})"
 _UNIX = r"\d{9,10}\.\d+"
 _END = r"(?:\s*<\s*[\d.]+\s*>)?\s*\]:?"  # dmesg -d puts the seconds since the line before here
 _PRIORITY = r"(?:<\d{1,3}>(?:1\s)?\s*)?"
 _ZONED = rf"\d{{4}}-\d\d-\d\dT{_CLOCK}(?:Z|[+-]\d\d:?\d\d)"
-_MACHINE = rf"[\[<\d]|kern\b|(?:{_MONTH})\s|[A-Z][a-z]{{2}}\s\d{{4}}-"
+_MACHINE = rf"[\[<\d]|kern\b|(?:{_MONTH})\s|{_WEEKDAY}\s\d{{4}}-"
+_DATA = r'\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]'
+"""Structured data of RFC 5424, whose values may hold brackets."""
 _CARRIER = r"kernel|netconsole|klogd|vmunix"
 _CONSOLE = r"(?i:tty\w*\d|hvc\d|com\d|uart\d*|(?:serial|ipmi|netconsole|sol|bmc|console)[\w.-]*)"
 _FORM = re.compile(
@@ -44,9 +53,9 @@ _FORM = re.compile(
   | (?P<cri>(?P<written>{_ZONED})\ std(?:out|err)\ [FP](?:\s|$))               # Kubernetes
   | (?P<uptime>\[\s*(?P<seconds>\d+\.\d+){_END})                               # dmesg
   | (?P<priority>(?:\d{{1,4}}\s(?=<\d{{1,3}}>1\s))?<(?P<level>\d{{1,3}})>(?:1\s(?:-\s)?)?)
-  | (?P<dated>(?P<wall>\[(?:[A-Z][a-z]{{2}}\s+)?{_BARE}{_END}                  # dmesg -T
+  | (?P<dated>(?P<wall>\[(?:{_WEEKDAY}\s+)?{_BARE}{_END}                       # dmesg -T
       |\[{_ANY_MONTH}\s?\d{{1,2}}\s\d\d:\d\d{_END}                            # dmesg -e
-      |(?=[^\s\d\[<:]{{3,9}}\s+[\w.])(?:[A-Z][a-z]{{2}},?\s+)?{_BARE}(?=[\s:]):?)
+      |(?=(?:[^\s\d\[<:]{{1,9}}|\d{{1,2}}[月월])\s+[\w.])(?:{_WEEKDAY},?\s+)?{_BARE}(?=[\s:]):?)
     | (?P<iso>\[{_ISO}\]:?|{_ISO}(?=[\s:\[]|$):?) | (?P<full>{_FULL})(?=\s)
     | (?P<unix>{_UNIX})(?=\s))
   | (?P<tag>(?:{_CARRIER})(?:\[\d+\])?:)
@@ -56,7 +65,7 @@ _FORM = re.compile(
   | (?P<repeated>message\srepeated\s\d+\stimes:\s\[)
   | (?P<facility>(?P<by>[a-z]+\d?)\s*:\s?[a-z]+\s*:(?=\s)
       |[a-z]+\d?\.[a-z]+:?\s+(?=kernel\b))                                     # dmesg -x, Talos
-  | (?P<app>(?:kernel|-)\s(?:-|\d+)\s(?:-|[\w.-]+)\s(?:-|(?:\[[^\]]*\])+)(?:\s|$))  # RFC 5424
+  | (?P<app>(?:kernel|-)\s(?:-|\d+)\s(?:-|[\w.-]+)\s(?:-|(?:{_DATA})+)(?:\s|$))  # RFC 5424
   | (?P<gathered>\[\d+,\d+\]<std(?:out|err)>:|\[(?:pod|container)/\S+\]        # mpirun, kubectl
       |\A[\w.-]*\w\s{{2,}}\|\s|\A[\w.-]+_\d+\s\|\s)                            # compose
   | (?P<console>(?:[\[(]{_CONSOLE}[\])]|{_CONSOLE}(?:\[[\d.:]+\])?\s?[:>|])(?=\s)|\[SOL[^\]]*\])
@@ -93,6 +102,7 @@ _WRAPPED = re.compile(
 _OTHER_PROGRAM = re.compile(
     rf"\s*{_PRIORITY}(?:{_BARE}|{_ISO}|{_FULL}|{_UNIX}|\[\s*\d+\.\d+{_END})\s*"
     r"(?:(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s|\S+\s(?!kernel\b)\S+\s\S+\s\S+\s)"
+    r"|\s*[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+:\d+\] "  # klog
 )
 _PROGRAM = re.compile(r"(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s")
 _AGAIN = re.compile(
@@ -102,7 +112,10 @@ _AGAIN = re.compile(
 )
 """Where another line may begin within a line, its line end lost."""
 _LEADING = re.compile(r".{0,200}?\bkernel(?:\[\d+\])?:\s*|(?:<\d+>)?\[\s*\d+\.\d+\]\s*")
-_PROMPT = re.compile(r"(?:(?:login|[Pp]assword):|(?:^|\s)[\w.-]+@[\w.-]+[^\s'\"]*[#$%>])\s*$")
+_PROMPT = re.compile(
+    r"(?:(?:login|[Pp]assword):"
+    r"|(?:^|[\s\[])[\w.-]+@[\w.-]+[^\s'\"]*(?:\s[^\s'\"]*\])?[#$%>])\s*$"
+)
 _LOGGED = re.compile(
     rf"""\s*
     (?: <\d{{1,3}}>                                                  # dmesg -r, syslog's priority
@@ -125,7 +138,7 @@ _LOGGED = re.compile(
     re.VERBOSE,
 )
 _WALL = re.compile(
-    rf"(?:[A-Z][a-z]{{2}},?\s+)?(?P<month>[^\W\d_]+)\.?\s*(?P<day>\d+),?\s(?:(?P<year>\d{{4}})\s)?"
+    rf"(?:{_WEEKDAY},?\s+)?(?P<month>\d{{1,2}}[月월]|[^\W\d_]+)\.?\s*(?P<day>\d+),?\s(?:(?P<year>\d{{4}})\s)?"
     rf"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
     rf"(?:\s(?P<zone>{_ZONES}))?(?:\s(?P<last_year>\d{{4}}))?"
 )
@@ -360,6 +373,8 @@ def _timed(form: re.Match[str]) -> Prefix:
 def _month(name: str) -> int | None:
     """The month that begins so, in the languages that are known."""
     small = name.lower()
+    if small[:-1].isdigit():  # 3月
+        return int(small[:-1])
     return next((number for begin, number in _MONTHS.items() if small.startswith(begin)), None)
 
 

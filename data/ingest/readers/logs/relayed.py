@@ -1,17 +1,15 @@
-"""Lines of a log that stand in JSON: of the journal, of containers' runtimes, of relays and stores.
+"""Lines of a log that stand in records: of the journal, of containers' runtimes, of relays, stores.
 
-A text may hold several objects, an object several lines, and a line JSON again.
+A text may hold several records, a record several lines, and a line JSON again.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from data.ingest.formats.json_text import depth, without_lone_surrogates
 from data.ingest.reader import RecordError
 from data.ingest.readers.logs.kernel_prefix import Prefix, prefix_of
 from data.ingest.readers.logs.labels import (
@@ -25,6 +23,7 @@ from data.ingest.readers.logs.labels import (
     labels_of,
     nanoseconds,
 )
+from data.ingest.readers.logs.records import columns_of, of_fluent_bit, values_in
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ _ASIDE = frozenset({
 """Names in what monitors, tests and people write about a line."""
 _BEFORE = re.compile(r"(?:(?P<stamped>.*\S)\s+)?(?P<tag>[\w.*/-]+)(?:\[\d+\])?:\s*")
 _RELAYS = re.compile(r"fluent|td-agent|vector|promtail|filebeat|otel|logstash|alloy|syslog", re.I)
+_TAGGED = re.compile(r".{0,120}\bkernel(?:\[\d+\])?: ")
 _FRACTION = re.compile(r"\d{9,10}\.\d+")
 _DEEPEST = 4
 """JSON in JSON in JSON; the limit of depth holds in each."""
@@ -63,20 +63,6 @@ class Said(NamedTuple):
     text: str
     beside: Prefix | None
     """Host and time; None where another program than the kernel wrote it."""
-
-
-def begins_json(text: str) -> int | None:
-    """Where JSON begins on a line that consists of a prefix and JSON; None where none does.
-
-    Examples
-    --------
-    >>> begins_json('data: {"MESSAGE": 1}'), begins_json("SXid (0): 1, Data {0x1}")
-    (6, None)
-    """
-    at = text.find("{")
-    if at < 0 or not re.match(r'\{\s*(?:\\?"|\Z|\})', text[at : at + 8]):
-        return 0 if text.startswith(("[{", "{")) else None
-    return at
 
 
 def said_in(text: str, at: int, limits: Limits = DEFAULTS) -> list[Said]:
@@ -91,7 +77,7 @@ def said_in(text: str, at: int, limits: Limits = DEFAULTS) -> list[Said]:
     if around is None:
         return [Said(text[at:], None)]
     said: list[Said] = []
-    for value in _values(text[at:], limits):
+    for value in values_in(text[at:], _TEXTS, limits):
         said += _once(_lines(value, around, limits))
     if not said:
         raise RecordError("broken JSON line of the journal")
@@ -117,9 +103,29 @@ def said_by_entry(fields: Mapping[str, Any], limits: Limits = DEFAULTS) -> list[
     return list(_lines(dict(fields), {}, limits))
 
 
+def said_in_pairs(before: str, pairs: Mapping[str, str], limits: Limits = DEFAULTS) -> list[Said]:
+    """The lines in pairs of logfmt, which any program writes: the kernel's where it is named."""
+    around = _around(before)
+    named = {pairs[name].lower() for name in (*_WRITERS, "facility") if name in pairs}
+    lines = list(_lines(dict(pairs), around or {}, limits))
+    if around is not None and named & OF_KERNEL:
+        return lines
+    return [line if _TAGGED.match(line.text) else Said(line.text, None) for line in lines]
+
+
+def said_in_cells(cells: Mapping[str, str], limits: Limits = DEFAULTS) -> list[Said]:
+    """The lines in a row of a table."""
+    return list(_lines(dict(cells), {}, limits))
+
+
+def columns_in(text: str) -> list[str]:
+    """The columns of a table whose rows hold lines of a log, where a line names them."""
+    return columns_of(text, _TEXTS)
+
+
 def _around(before: str) -> dict[str, str] | None:
     """Labels that the text before JSON gives; None where a program writes JSON of its own."""
-    if not before.strip() or before.strip() in ("data:", "["):
+    if before.strip() in ("", "data:", "[") or of_fluent_bit(before):
         return {}
     tagged = _BEFORE.fullmatch(before)
     try:
@@ -140,55 +146,20 @@ def _around(before: str) -> dict[str, str] | None:
     return labels
 
 
-def _values(text: str, limits: Limits) -> Iterator[Any]:
-    """The values of a text; where it is cut off, what stands before the cut."""
-    if depth(text, limits.json_depth) > limits.json_depth:
-        raise RecordError(limits.depth_reason)
-    decoder, at = json.JSONDecoder(strict=False), 0
-    text = without_lone_surrogates(text).strip()
-    while at < len(text):
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            if at and text[at] not in "{[":
-                return
-            with suppress(ValueError, RecursionError):
-                yield decoder.raw_decode(_closed(text[at:]))[0]
-            return
-        yield value
-        while at < len(text) and text[at] in ", \t\r\n\x1e":
-            at += 1
-
-
-def _closed(text: str) -> str:
-    """JSON that was cut off, with what closes its text and brackets."""
-    closing, in_text, escaped = [], False, False
-    for mark in text:
-        if in_text:
-            in_text = escaped or mark != '"'
-            escaped = mark == "\\" and not escaped
-        elif mark == '"':
-            in_text = True
-        elif mark in "{[":
-            closing.append("}" if mark == "{" else "]")
-        elif mark in "}]" and closing:
-            closing.pop()
-    if escaped:
-        text = text[:-1]
-    return text + ('"' if in_text else "") + "".join(reversed(closing))
-
-
 def _lines(value: Any, around: dict[str, str], limits: Limits, depth_: int = 0) -> Iterator[Said]:
     """The lines in a value, of which `around` says what the objects around it do."""
     if isinstance(value, list):
-        if len(value) > 1 and all(isinstance(one, str) for one in value[:2]):  # of Loki
-            yield from _line(value[1], {**around, "@timestamp": value[0]}, limits, depth_)
-            return
-        for one in value:
-            yield from _lines(one, around, limits, depth_)
+        timed = _timed(value)
+        if timed is None:
+            for one in value:
+                yield from _lines(one, around, limits, depth_)
+        elif isinstance(timed.said, str):
+            yield from _line(timed.said, around | timed.labels, limits, depth_)
+        else:
+            yield from _lines(timed.said, around | timed.labels, limits, depth_)
     if not isinstance(value, dict):
         return
-    labels = around | _labels(value)
+    labels = _within(around, _labels(value))
     for name, inner in value.items():
         if name.lower() in _TEXTS and isinstance(inner, str):
             yield from _line(inner, labels, limits, depth_)
@@ -198,10 +169,35 @@ def _lines(value: Any, around: dict[str, str], limits: Limits, depth_: int = 0) 
             yield from _lines(inner, labels, limits, depth_)
 
 
+class _Timed(NamedTuple):
+    """What a relay writes as a pair of time and line, or time and record."""
+
+    labels: dict[str, str]
+    said: Any
+
+
+def _timed(values: list[Any]) -> _Timed | None:
+    """Such a pair: of Loki, or of Fluent Bit, which may write the time with labels in a list."""
+    if len(values) < 2:
+        return None
+    if isinstance(values[0], str) and isinstance(values[1], str):
+        return _Timed({"@timestamp": values[0]}, values[1])
+    at = values[0][0] if isinstance(values[0], list) and values[0] else values[0]
+    if isinstance(at, int | float) and isinstance(values[1], dict):
+        return _Timed({"time": f"{at:.6f}"}, values[1])
+    return None
+
+
+def _within(around: Mapping[str, str], own: dict[str, str]) -> dict[str, str]:
+    """Labels of a record and of those around it, whose host and time give way to its own."""
+    told = [names for names in (_HOSTS, _TIMES) if any(own.get(name) for name in names)]
+    return {k: v for k, v in around.items() if not any(k in names for names in told)} | own
+
+
 def _line(text: str, labels: dict[str, str], limits: Limits, depth_: int) -> Iterator[Said]:
     """A line, or those of the JSON in it."""
     if text.lstrip().startswith("{") and depth_ < _DEEPEST:
-        for value in _values(text.lstrip(), limits):
+        for value in values_in(text.lstrip(), _TEXTS, limits):
             yield from _lines(value, labels, limits, depth_ + 1)
     else:
         yield Said(text, _beside(labels))

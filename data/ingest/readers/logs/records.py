@@ -1,0 +1,166 @@
+"""Records of which each stands on a line: JSON, hashes of Fluent Bit, pairs of logfmt, CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from data.ingest.formats.json_text import depth, without_lone_surrogates
+from data.ingest.reader import RecordError
+from data.limits import DEFAULTS, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_ARROW = re.compile(rf"({_STRING})\s*=>\s*")
+_FLUENT = re.compile(r"\s*\[\d+\] \S+: (?=\[|\Z)")
+"""What Fluent Bit writes before a record: its number in the batch, and the tag."""
+_OBJECT = re.compile(r'\{\s*(?:\\?"|\Z|\})')
+_WORDS = re.compile(
+    rf"(?P<name>[A-Za-z@_][\w.@/-]*)=(?:(?P<text>{_STRING})|(?P<bare>[^\s\"]*))(?=\s|\Z)|\S+"
+)
+"""A pair of logfmt, or another word."""
+_TOKENS = re.compile(rf'{_STRING}|"(?P<open>(?:[^"\\]|\\.)*)\\?\Z|[\[\]{{}},]', re.DOTALL)
+_CELL = re.compile(r"[\w@. -]{1,40}")
+
+
+def begins_json(text: str) -> int | None:
+    """Where JSON begins on a line that consists of a prefix and JSON; None where none does.
+
+    Examples
+    --------
+    >>> begins_json('data: {"MESSAGE": 1}'), begins_json("SXid (0): 1, Data {0x1}")
+    (6, None)
+    >>> begins_json('[0] kmsg.0: [[1772600767.1, {}], {"msg"=>"x"}]')
+    12
+    """
+    if fluent := _FLUENT.match(text):
+        return fluent.end()
+    at = text.find("{")
+    if at < 0 or not _OBJECT.match(text, at):
+        return 0 if text.startswith(("[{", "{")) else None
+    return at
+
+
+def of_fluent_bit(before: str) -> bool:
+    """Whether a text is what Fluent Bit writes before a record."""
+    return _FLUENT.fullmatch(before) is not None
+
+
+def values_in(text: str, kept: Collection[str], limits: Limits = DEFAULTS) -> Iterator[Any]:
+    """The values of JSON; where it is cut off, what stands before the cut.
+
+    `kept` are names of members whose text is kept where the cut goes through it: of others it
+    would be taken for another value.
+
+    Raises
+    ------
+    RecordError
+        Where more brackets stand around a value than the limit allows.
+
+    Examples
+    --------
+    >>> list(values_in('{"MESSAGE": "lost", "_HOSTNAME": "n1', {"message"}))
+    [{'MESSAGE': 'lost'}]
+    """
+    if depth(text, limits.json_depth) > limits.json_depth:
+        raise RecordError(limits.depth_reason)
+    decoder, at = json.JSONDecoder(strict=False), 0
+    text = without_lone_surrogates(text).strip()
+    if "=>" in text:
+        text = _ARROW.sub(r"\1: ", text)
+    while at < len(text):
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            if at and text[at] not in "{[":
+                return
+            with suppress(ValueError, RecursionError):
+                yield decoder.raw_decode(_closed(text[at:], kept))[0]
+            return
+        yield value
+        while at < len(text) and text[at] in ", \t\r\n\x1e":
+            at += 1
+
+
+def _closed(text: str, kept: Collection[str]) -> str:
+    """JSON that was cut off, closed: without the member in which the cut lies, unless kept."""
+    closing: list[str] = []
+    whole, last = "", ""
+    for token in _TOKENS.finditer(text):
+        mark, end = token[0], token.end()
+        if token["open"] is not None:
+            if last.lower() in kept:
+                return text.removesuffix("\\") + '"' + "".join(reversed(closing))
+            break
+        if mark[0] == '"':
+            last = mark[1:-1]
+            continue
+        if mark in "{[":
+            closing.append("}" if mark == "{" else "]")
+        elif mark == ",":
+            end = token.start()
+        elif closing:
+            closing.pop()
+        whole = text[:end] + "".join(reversed(closing))
+    return whole
+
+
+def pairs_in(text: str) -> tuple[int, dict[str, str]] | None:
+    """Where pairs of logfmt begin that go on to the end of a line, and what they say.
+
+    Examples
+    --------
+    >>> pairs_in('n1: host=n1 transport=kernel msg="a, b"')
+    (4, {'host': 'n1', 'transport': 'kernel', 'msg': 'a, b'})
+    >>> pairs_in("NVRM: Xid (PCI:0000:3b:00): 79, pid=7, name=x, gone") is None
+    True
+    """
+    if '="' not in text:
+        return None
+    begin, pairs = len(text), dict[str, str]()
+    for word in _WORDS.finditer(text):
+        if word["name"] is None:
+            begin, pairs = len(text), {}
+            continue
+        begin = min(begin, word.start())
+        pairs[word["name"]] = word["bare"] if word["text"] is None else _unescaped(word["text"])
+    return (begin, pairs) if len(pairs) > 1 else None
+
+
+def _unescaped(quoted: str) -> str:
+    """A text in quotation marks as it was before it was quoted."""
+    try:
+        return str(json.loads(quoted, strict=False))
+    except ValueError:
+        return quoted[1:-1]
+
+
+def columns_of(text: str, messages: Collection[str]) -> list[str]:
+    """The columns of a table in CSV that begins with this line; none where none with messages does.
+
+    Examples
+    --------
+    >>> columns_of('"@timestamp","@message"', {"@message"}), columns_of("a, message b", {"message"})
+    (['@timestamp', '@message'], [])
+    """
+    cells = [cell.strip().lower() for cell in _cells(text)]
+    is_table = len(cells) > 1 and all(map(_CELL.fullmatch, cells)) and set(cells) & set(messages)
+    return cells if is_table else []
+
+
+def cells_of(text: str, columns: Sequence[str]) -> dict[str, str] | None:
+    """The cells of a row by their columns; None where it is none of that table."""
+    cells = _cells(text)
+    return dict(zip(columns, cells, strict=False)) if len(cells) >= len(columns) else None
+
+
+def _cells(text: str) -> list[str]:
+    """The cells of a line of CSV; none where it is no such line."""
+    with suppress(csv.Error):
+        return next(csv.reader([text]), [])
+    return []

@@ -1,0 +1,164 @@
+"""Lines of a kernel log that belong together: halves of one, fields of an entry of the journal."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.ingest.readers.logs.kernel_line import goes_on, may_go_on
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+_NAMES = r"__CURSOR|__REALTIME_TIMESTAMP|_HOSTNAME|_TRANSPORT|SYSLOG_IDENTIFIER|MESSAGE"
+_FIELD = re.compile(
+    rf'\s*(?P<quote>"?)(?P<name>{_NAMES})(?(quote)"?)(?:=|\s:\s|(?P<binary>$))(?P<value>.*)$'
+)
+"""A field of an entry of the journal, on a line of its own: export, verbose, json-pretty."""
+_ENTRY = re.compile(r"(?:[^\W\d_]{1,5}\.? (?P<stamp>\d{4}-.*?)) \[s=[0-9a-f]+;")
+"""How an entry begins in `journalctl -o verbose`."""
+FIELDS = (
+    r'^\s*"?(?:__REALTIME_TIMESTAMP|_HOSTNAME|_TRANSPORT|SYSLOG_IDENTIFIER|MESSAGE)(?:=|" : |$)'
+    r"|^\S{1,12} \d\d\d\d-.* \[s=[0-9a-f]"
+)
+"""What a line may be that says a part of such an entry, for a first look."""
+_MAY_BE_FIELD = re.compile(FIELDS)
+_LENGTH = re.compile(r"[^\0]{1,3}?(?:\0{5,7}| )")
+"""The length before what the journal exports as bytes: 64 bits, the least first. A file that holds
+NULs is read with one blank for each run of them."""
+_PARTIAL = re.compile(r"(?P<head>\S+ std(?:out|err) )(?P<tag>[PF]) ?(?P<said>.*)", re.DOTALL)
+"""A line as runtimes of containers keep it: P where the next one goes on."""
+_LONGEST_JOINED = 1 << 16
+_DRIVERS = re.compile(r"NVRM:|nvidia-nvswitch")
+
+
+class Line(NamedTuple):
+    """One line of a file, or several that are one."""
+
+    line_no: int
+    place: int
+    """Its number among the lines, where several stand on one line of the file."""
+    whole: str
+    text: str
+    """Without what is the terminal's and the file's."""
+    entry: dict[str, str] | None = None
+    """The journal's entry of which it is the message."""
+
+
+def may_be_field(line: str) -> bool:
+    """Whether a line may say a part of an entry of the journal."""
+    return _MAY_BE_FIELD.match(line) is not None
+
+
+class WholeLines:
+    """Holds a line until it is known whether the next one belongs to it."""
+
+    def __init__(self, skipped: Counter[str]) -> None:
+        self._skipped = skipped
+        """Counts lines that are no record of their own."""
+        self._held: Line | None = None
+        self._entry: dict[str, str] = {}
+        self._entry_line: Line | None = None
+        self._binary: str | None = None
+        """A field of which the next line holds length and value."""
+
+    @property
+    def wait(self) -> bool:
+        """Whether the next line may belong to the one before."""
+        return self._held is not None or self._binary is not None or bool(self._entry)
+
+    def take(self, line: Line) -> list[Line]:
+        """The lines that are whole now that this one has come."""
+        whole: list[Line] = []
+        held, self._held = self._held, None
+        if held is not None and self._joins(held, line, whole):
+            return whole
+        if self._is_field(line, whole) or not line.text:
+            return whole
+        partial = _PARTIAL.match(line.text) if " P " in line.text else None
+        if (partial is not None and partial["tag"] == "P") or may_go_on(line.text):
+            self._held = line
+        else:
+            whole.append(line)
+        return whole
+
+    def close(self) -> list[Line]:
+        """What waited for a line that did not come."""
+        whole = [] if self._held is None else [self._held]
+        self._held = None
+        self._end_entry(whole)
+        return whole
+
+    def _joins(self, held: Line, line: Line, whole: list[Line]) -> bool:
+        """Whether a line belongs to the one that was held, which is whole now or goes on."""
+        first, second = _PARTIAL.match(held.text), _PARTIAL.match(line.text)
+        if first is not None and second is not None and len(held.text) < _LONGEST_JOINED:
+            text = f"{first['head']}{second['tag']} {first['said']}{second['said']}"
+            joined = held._replace(text=text)
+            if second["tag"] == "P":
+                self._held = joined
+            else:
+                whole.append(joined)
+            self._skipped["continued"] += 1
+            return True
+        text_of_both = goes_on(held.text, line.text)
+        if text_of_both is None:
+            whole.append(held)
+            return False
+        whole.append(held._replace(text=text_of_both))
+        self._skipped["continued"] += 1
+        return True
+
+    def _is_field(self, line: Line, whole: list[Line]) -> bool:
+        """Whether a line says a part of an entry of the journal, or ends one."""
+        if self._binary is not None:
+            self._take_field(self._binary, _LENGTH.sub("", line.whole, count=1).strip(), line)
+            self._binary = None
+            return True
+        if line.text and not self._entry and not may_be_field(line.text):
+            return False
+        begun, field = _ENTRY.match(line.text), _FIELD.match(line.text)
+        if begun is not None:
+            self._end_entry(whole)
+            self._entry = {"time": begun["stamp"]}
+        elif field is not None:
+            if field["name"] in self._entry:
+                self._end_entry(whole)
+            if field["binary"] is not None:
+                self._binary = field["name"]
+            else:
+                value = field["value"].strip()
+                self._take_field(field["name"], _unquoted(value) if field["quote"] else value, line)
+                return True
+        elif not line.text or line.text.startswith("}"):
+            self._end_entry(whole)
+            self._skipped["no_fault"] += bool(line.text)
+            return True
+        elif not self._entry or line.text.startswith("{") or _DRIVERS.search(line.text):
+            return False
+        self._skipped["no_fault"] += 1
+        return True
+
+    def _take_field(self, name: str, value: str, line: Line) -> None:
+        """Keeps a field; the message's line is the line of the entry."""
+        self._entry[name] = value
+        if name == "MESSAGE":
+            self._entry_line = line
+        else:
+            self._skipped["no_fault"] += 1
+
+    def _end_entry(self, whole: list[Line]) -> None:
+        """The message of the entry that ends here, with the fields around it."""
+        line, entry = self._entry_line, self._entry
+        self._entry_line, self._entry = None, {}
+        if line is not None:
+            whole.append(line._replace(entry=entry))
+
+
+def _unquoted(value: str) -> str:
+    """A text of JSON on a line of its own."""
+    try:
+        return str(json.loads(value.rstrip(",")))
+    except ValueError:
+        return value.strip('",')
