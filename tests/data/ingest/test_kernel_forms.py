@@ -66,7 +66,7 @@ EVENTS: list[tuple[str, list[Found]]] = [
     (f"6.8.0-45-generic,4,1200,9100000,-;{SWITCH}", [(20034, None, None)]),
     (f"2026-03-04T05:06:07Z 10.0.0.9 4,1200,9100000,-;{LOST}", [(79, AT, "10.0.0.9")]),
     (f"ttyS0: [    9.100000] {LOST}\r", [(79, None, None)]),
-    (f"n1 login: [    9.100000] {LOST}\r", [(79, None, None)]),
+    (f"n1 login: [    9.100000] {LOST}\r", [(79, None, "n1")]),
     (f"[  OK  ] Started a service.[    9.100000] {LOST}", [(79, None, None)]),
     (f"\x1b[2J\x1b[01;00H[    9.100000] {LOST}\x1b[K\r", [(79, None, None)]),
     (f"loading 10%\rloading 20%\r[    9.100000] {LOST}\r", [(79, None, None)]),
@@ -79,7 +79,7 @@ EVENTS: list[tuple[str, list[Found]]] = [
     (f"мар 04 05:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
     # structured data whose values hold brackets, a mark of byte order before the message
     (f'<4>1 {ISO} n1 kernel - - [a@1 x="b\\]c"][origin ip="10.0.0.1"] \ufeff{LOST}', [(79, AT, "n1")]),
-    (f"[root@n1 ~]# [    9.100000] {LOST}", [(79, None, None)]),
+    (f"[root@n1 ~]# [    9.100000] {LOST}", [(79, None, "n1")]),
     # records that are no JSON: of Fluent Bit's own output, logfmt, tables of a log store
     (f'[0] kmsg.0: [[1772600767.12, {{}}], {{"priority"=>4, "msg"=>"{LOST}"}}]', [(79, AT, None)]),
     (f'[3] kern: [1772600767.12, {{"host"=>"n1", "message"=>"[ 9.1] {LOST}"}}]', [(79, AT, "n1")]),
@@ -90,6 +90,29 @@ EVENTS: list[tuple[str, list[Found]]] = [
     # what the journal exports as bytes, behind their number
     ("\n".join((f"__REALTIME_TIMESTAMP={US}", "_TRANSPORT=kernel", "_HOSTNAME=n1", "MESSAGE",
                 f"{chr(len(LOST))}{7 * chr(0)}{LOST}", "")), [(79, AT, "n1")]),
+    # records over several lines
+    (f'{{\n    "@timestamp" => {ISO[:-1]}.000Z,\n       "host" => "n1",\n    "message" => "{LOST}"\n}}',
+     [(79, AT, "n1")]),
+    ((f"LogRecord #0\nTimestamp: 2026-03-04 05:06:07.2 +0000 UTC\nBody: Str({LOST})\nAttributes:\n"
+     "     -> host.name: Str(n1)\n     -> appname: Str(kernel)\n"), [(79, AT, "n1")]),
+    # what another host's relay wrote as its message
+    (f"<134>1 2026-03-04T05:06:09Z relay fwd 811 - - <3>Mar  4 06:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
+    (f"Mar  4 05:06:09 hub relay-b: Mar  4 05:06:08 hop relay-a: Mar  4 05:06:07 n1 kernel: {LOST}",
+     [(79, AT, "n1")]),
+    # clients of stores, tables with semicolons, other spellings, what wikis and mails add
+    (f'{ISO} {{host="n1", transport="kernel"}} {LOST}', [(79, AT, "n1")]),
+    (f'id;zeit;rechner;text\n7;2026-03-04 06:06:07+01;n1;"{LOST}"', [(79, AT, "n1")]),
+    (f"mar  4 05:06:07 n1 kernel: {LOST}".upper(), [(79, AT, "N1")]),
+    (f"> Mar  4 05:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
+    (f"\\[Wed Mar  4 05:06:07 2026\\] {LOST}".replace("(", "\\("), [(79, AT, None)]),
+    ((f"I0304 05:06:08.123456       1 log_monitor.go:160] New status generated: &{{Source:kernel-monitor "
+     f"Events:[{{Severity:warn Timestamp:2026-03-04 05:06:07.1 +0000 UTC m=+9.1 Reason:XIDError Message:{LOST}}}]"),
+     [(79, AT, None)]),
+    # one record that keeps the line raw and parsed
+    (json.dumps({"raw": f"{ISO} n1 kernel: {LOST}", "parsed": {"host": "n1", "ident": "kernel", "message": LOST}}),
+     [(79, AT, "n1")]),
+    # a time of which the relay's clock tells the zone
+    (json.dumps({"log": f"[Wed Mar  4 07:06:07 2026] {LOST}", "time": f"{ISO[:-2]}9Z"}), [(79, AT, None)]),
     # records within records, of which the innermost says host and time
     (f'{ISO[:-2]}9Z stdout F ' + json.dumps({"ts": ISO, "node": "n1", "msg": f"4,12,9,-;{LOST}"}),
      [(79, AT, "n1")]),
@@ -165,6 +188,15 @@ NONE = [
     json.dumps({"log": f"found {LOST}", "time": ISO}),
     "[ 9.1] nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Severity 0 Engine instance 30",
     "[ 9.1] NVRM: Xid (PCI:0000:3b:00): ",
+    # programs that call themselves the kernel
+    journal(LOST, _TRANSPORT="syslog", SYSLOG_IDENTIFIER="kernel", SYSLOG_FACILITY="1"),
+    journal(LOST, _TRANSPORT="stdout", SYSLOG_IDENTIFIER="kernel"),
+    f"{ISO} n1 root: kernel: {LOST}",
+    json.dumps({"short_message": LOST, "_application": "runbook-bot", "host": "n1"}),
+    # a program on the host itself quotes what the kernel said
+    f"Mar  4 05:06:09 n1 gpud[7]: Mar  4 05:06:07 n1 kernel: {LOST}",
+    # cut within its number
+    "[ 9.1] nvidia-nvswitch2: SXid (PCI:0000:c7:00.0): 20",
     # programs that write logfmt, and the records of klog
     f'time="{ISO}" level=error msg="saw {LOST}"',
     f'time="{ISO}" level=error component=gpu-monitor msg="{LOST}"',
@@ -180,3 +212,26 @@ def test_words_about_an_event_are_none(tmp_path: Path, text: str) -> None:
 def test_29_february_without_a_year_is_the_last_one(tmp_path: Path) -> None:
     frame: Any = read(tmp_path, f"Feb 29 05:06:07 n1 kernel: {LOST}").tables["health_events"]
     assert frame["observed_at"].dt.year.tolist() == [2024]
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        (f"gpu7 | CHANGED | rc=0 >>\n[Wed Mar  4 05:06:07 2026] {LOST}", ["gpu7"]),
+        (f"gpu7:\n    [Wed Mar  4 05:06:07 2026] {LOST}", ["gpu7"]),
+        (f"=== gpu7 ===\n[ 9.1] {LOST}\n=== gpu8 ===\n[ 9.1] {LOST}", ["gpu7", "gpu8"]),
+        (f"----------------\ngpu7\n----------------\n[ 9.1] {LOST}", ["gpu7"]),
+        (f'ok: [gpu7] => {{\n  "out.stdout_lines": [\n    "[ 9.1] {LOST}"\n  ]\n}}', ["gpu7"]),
+    ],
+)
+def test_the_host_that_a_gatherer_names_above_the_lines(
+    tmp_path: Path, text: str, hosts: list[str]
+) -> None:
+    path = tmp_path / "log"
+    path.write_text(text, encoding="utf-8")
+    batch = kernel_log.read(
+        Source(path, "log", modified_at=datetime(2026, 6, 1, tzinfo=UTC)),
+        Options(),
+        duckdb.cursor(),
+    )
+    assert batch.tables["health_events"]["node"].tolist() == hosts

@@ -77,6 +77,7 @@ LINES = {
         "pcie_uncorrected", "warning", "pcie"),
     "pcieport 0000:80:01.1: PCIe Bus Error: severity=Corrected, type=Physical Layer": (
         "pcie_corrected", "info", "pcie"),
+    "pcieport 0000:40:01.1: pciehp: Slot(18): Link Down": ("pcie_link_down", "warning", "pcie"),
     "mlx5_core 0000:5e:00.0 ens1f0np0: Link down": ("nic_link_down", "warning", "ethernet_link"),
     "hfi1 0000:45:00.0: hfi1_0: 8051: Link down": ("nic_link_down", "warning", "ib_link"),
     "bond0: (slave eth1): link status definitely down, disabling slave": (

@@ -83,6 +83,11 @@ KINDS = (
     _kind("mce_corrected", "info", "[Hardware Error]",
           r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: (?:CPU \d+: Machine Check: |Corrected error|"
           r"Deferred error|Machine check events logged|event severity: corrected)"),
+    _kind("mce_uncorrected", "critical", "EDAC ",
+          r"EDAC \S{1,20} MC\d+: CPU \d+: Machine Check (?:Event|Exception): \S+ Bank \d+: "
+          r"(?:0x)?[2367abef][0-9a-f]{15}"),
+    _kind("mce_corrected", "info", "EDAC ",
+          r"EDAC \S{1,20} MC\d+: CPU \d+: Machine Check (?:Event|Exception): "),
     _kind("edac_uncorrected", "critical", "EDAC MC", r"EDAC MC\d+: (?:\d+ )?UE "),
     _kind("edac_corrected", "info", "EDAC MC", r"EDAC MC\d+: (?:\d+ )?CE "),
     # PCI Express. Each error is announced by the port and then told with its device.
@@ -92,8 +97,12 @@ KINDS = (
     _kind(None, "aer_detail", "AER: ",
           rf"{_DEVICE}AER: (?:Multiple )?(?:Unc|C)orrect(?:ed|able) .{{0,60}}received"),
     # Network. A link goes down at every reboot of a switch and every change of a cable as well.
-    _kind("nic_link_down", "warning", "ink down|ink is Down|definitely down",
-          _LINK + r"[Dd]own\b" + _BOND + "down)"),
+    _kind("pcie_link_down", "warning", "pciehp",
+          rf"(?:{_DEVICE})?pciehp: Slot\([^)]{{1,20}}\): Link Down"),
+    _kind("nic_link_down", "warning",
+          "ink down|ink is Down|definitely down|Link DOWN|: Link Down",
+          r"mlx4_en: \S{1,20}: Link Down|infiniband \w{1,30}: Port: \d+ Link DOWN|"
+          + _LINK + r"[Dd]own\b" + _BOND + "down)"),
     _kind("nic_link_up", "info", "ink up|ink is Up|definitely up",
           _LINK + r"[Uu]p\b" + _BOND + "up)"),
     _kind("nic_fault", "critical", "health",
@@ -103,13 +112,13 @@ KINDS = (
           r"nvme nvme\d+: (?:controller is down|Removing after probe failure|"
           r"Device not ready; abort|Disabling device after reset failure)"),
     _kind("nvme_timeout", "warning", "nvme nvme", r"nvme nvme\d+: I/O (?:tag )?\d+ .{0,80}timeout"),
-    _kind("disk_error", "warning", "error, dev ",
+    _kind("disk_error", "warning", "error, dev |Buffer I/O error on dev",
           r"(?:(?:blk_update_request|print_req_error): )?"
-          r"(?:I/O|critical (?:medium|target)) error, dev "),
+          r"(?:I/O|critical (?:medium|target)) error, dev |Buffer I/O error on dev"),
     # File systems. A local one that shut itself down serves nobody any more; a server that does not
     # answer is at fault itself, or the network.
     _kind("filesystem_stopped", "critical", "read-only|readonly|hutting down|has been shut down",
-          r"(?:EXT4-fs|XFS|BTRFS)\b.{0,80}?(?:Remounting filesystem read-only|forced readonly|"
+          r"(?:EXT4-fs|XFS|BTRFS)\b.{0,200}?(?:Remounting filesystem read-only|forced readonly|"
           r"[Ss]hutting down filesystem|Filesystem has been shut down)"),
     _kind("filesystem_error", "warning", "EXT4-fs error|XFS (",
           r"EXT4-fs error \(device|"

@@ -20,12 +20,12 @@ _START = re.compile(
 )
 _XID = re.compile(
     # `GPU-I:05` names an instance of a GPU divided by MIG; old drivers print no `PCI:`
-    rf"NVRM:\s?Xid\s?\((?:PCI:)?(?:(?P<address>{_ADDRESS})|(?=GPU-[0-9a-f]))[^()]{{0,80}}\):\s?"
-    r"(?P<code>\d{1,5})(?!\w)"
+    rf"NVRM:\s?Xid\s?\((?:(?i:PCI):)?(?:(?P<address>{_ADDRESS})|(?=GPU-[0-9a-f]))[^()]{{0,80}}\):\s?"
+    r"(?P<code>\d{1,5})(?!\w|\s*\Z)"
 )
 _SXID = re.compile(
-    rf"nvidia-nvswitch\d*:? SXid \((?:PCI:)?(?P<address>{_ADDRESS})[^()]{{0,80}}\):\s?"
-    r"(?P<code>\d{1,6})(?!\w)(?P<detail>, (?:Data\b|Severity \d+ Engine))?"
+    rf"nvidia-nvswitch\d*:? SXid \((?:(?i:PCI):)?(?P<address>{_ADDRESS})[^()]{{0,80}}\):\s?"
+    r"(?P<code>\d{1,6})(?!\w|\s*\Z)(?P<detail>, (?:Data\b|Severity \d+ Engine))?"
 )
 _ANNOUNCED = re.compile(rf"NVRM: The NVIDIA GPU (?P<address>{_FULL_ADDRESS})")
 _ANY_ADDRESS = re.compile(_FULL_ADDRESS)
@@ -39,12 +39,25 @@ _LINE_END = re.compile(r"[\r\n]+|#01[25]|\\r|\\n")
 """As it stands, or as rsyslog and others write it within a line."""
 _MARKS_OF_ENDS = ("\r", "\n", "#01", "\\")
 _CUT_START = re.compile(r"\A(?:VRM|RM|M)(?=: Xid \()")
+_OTHER_CASE = re.compile(
+    r"(?i)\bnvrm:\s?xid (?=\()|\bsxid (?=\()|\bnvidia-nvswitch(?=\d*:)|\bkernel:|\bnvrm:"
+    r"|gpu has fallen off the bus"
+)
+_USUAL_CASE = {
+    "nvrm: xid ": "NVRM: Xid ", "nvrm:xid ": "NVRM:Xid ", "sxid ": "SXid ", "nvrm:": "NVRM:",
+    "gpu has fallen off the bus": "GPU has fallen off the bus",
+}  # fmt: skip
+OTHER_SPELLINGS = ("nvrm: xid (", "NVRM: XID (", "sxid (pci", "SXID (PCI")
+"""The driver's words where a pipeline changed the case of all letters."""
+_ESCAPES = re.compile(r"\\([\[\]()_])")
+_QUOTED = re.compile(r"(?:>\s?)+|[“„«]")
+"""What people put before a line that they quote."""
 _CUT_STAMP = re.compile(r"\A[\d:. ]{1,24}\]\s+(?=NVRM:|nvidia-nvswitch)")
 _CONTROLS = re.compile(
-    r"(?:\x1b|#033|\\x1b|\\033|\\u001b|\^\[)(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])"
+    r"(?:\x1b|#033|\\x1b|\\033|\\u001b|\^\[)(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])|\^@"
     r"|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]"
 )
-_ESCAPED = ("33[", "1b[", "^[[")
+_ESCAPED = ("33[", "1b[", "^[[", "^@")
 _CUT_HEAD = re.compile(
     r"(?:NVRM:\s?Xid|nvidia-nvswitch\d*:? SXid)\s?(?:\((?:PCI?:?)?[0-9a-fA-F:.]*\)?:?\s?\d{0,5})?$"
 )
@@ -140,7 +153,24 @@ def goes_on(text: str, next_text: str) -> str | None:
 
 def whole_start(text: str) -> str:
     """The first line of a file, with what was cut off the beginning of a report on it."""
-    return _CUT_STAMP.sub("", _CUT_START.sub("NVRM", text))
+    return _CUT_START.sub("NVRM", text)
+
+
+def bare(text: str) -> str:
+    """A line without marks of quotation and half of a time before it, in the driver's spelling.
+
+    Examples
+    --------
+    >>> bare("> > [ 9.1] NVRM: x"), bare(".118220] NVRM: x"), bare("nvrm: xid (pci:0:1:2): 79, x")
+    ('[ 9.1] NVRM: x', 'NVRM: x', 'NVRM: Xid (pci:0:1:2): 79, x')
+    """
+    if quoted := _QUOTED.match(text):
+        text = text[quoted.end() :].rstrip("”“»").strip()
+    if text.startswith("\\["):  # as wikis keep it
+        text = _ESCAPES.sub(r"\1", text)
+    if any(mark in text for mark in OTHER_SPELLINGS):
+        text = _OTHER_CASE.sub(lambda said: _USUAL_CASE.get(said[0].lower(), said[0].lower()), text)
+    return _CUT_STAMP.sub("", text)
 
 
 def may_go_on(text: str) -> bool:
@@ -200,7 +230,8 @@ def pci_address(text: str) -> str:
 
 
 _SWITCH_ERROR = re.compile(
-    r"(?P<before>.*?\]\s+)\[[A-Z]+\]\s+\[tid \d+\]\s+"
+    r"(?:(?P<before>.*?\]\s+)\[[A-Z]+\]\s+\[tid \d+\]\s+"
+    r"|(?P<tagged>.*?)\b(?:nv-|nvidia-)?fabricmanager(?:\[\d+\])?:\s+(?:\[.*?\]\s+)*)"
     r"(?P<message>detected NVSwitch (?:non-)?fatal error (?P<code>\d{1,6}) on .*?"
     r"pci bus id (?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?).*)"
 )
@@ -225,7 +256,10 @@ def switch_error(text: str) -> tuple[Fault, Prefix] | None:
     (12028, '0000:86:00')
     """
     match = _SWITCH_ERROR.match(text)
-    prefix = prefix_of(match["before"]) if match else None
+    prefix = None
+    if match is not None:
+        before = match["before"] if match["tagged"] is None else f"{match['tagged']}kernel: "
+        prefix = prefix_of(before)
     if match is None or prefix is None:
         return None
     address, message = pci_address(match["address"]), match["message"].strip()

@@ -12,10 +12,13 @@ import pyarrow.compute as pc
 from data.errors import EmptySourceError, SourceError
 from data.ingest.health import HealthLog, HealthRow, health_frame
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
+from data.ingest.readers.logs.gathered import HEADS, Gathered
 from data.ingest.readers.logs.kernel_kinds import MARKERS, names_its_host, report_of
 from data.ingest.readers.logs.kernel_line import (
+    OTHER_SPELLINGS,
     Fault,
     announced_gpu,
+    bare,
     cleaned,
     fault_of,
     parts_of,
@@ -23,18 +26,20 @@ from data.ingest.readers.logs.kernel_line import (
     switch_error,
     whole_start,
 )
-from data.ingest.readers.logs.kernel_prefix import Prefix, is_logged, leading, prefix_of
+from data.ingest.readers.logs.kernel_prefix import Prefix, is_logged, leading, prefix_of, zoned
 from data.ingest.readers.logs.kernel_times import KernelTimes
-from data.ingest.readers.logs.records import begins_json, cells_of, pairs_in
+from data.ingest.readers.logs.records import Table, begins_json
 from data.ingest.readers.logs.relayed import (
     Said,
-    columns_in,
+    pairs_with_a_line,
     said_by_entry,
     said_in,
     said_in_cells,
     said_in_pairs,
+    said_of_labels,
+    table_in,
 )
-from data.ingest.readers.logs.whole_lines import FIELDS, Line, WholeLines, may_be_field
+from data.ingest.readers.logs.whole_lines import FIELDS, Line, WholeLines
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,6 +56,7 @@ _PIECE = 1 << 20  # bytes of lines that are looked through at once
 _DRIVERS_TEXTS = (
     "Xid",
     "fallen off the bus",
+    *OTHER_SPELLINGS,
     "NVRM: The NVIDIA GPU",
     '"MESSAGE":[',  # bytes: the text shows only once they are decoded
     '"MESSAGE": [',
@@ -59,7 +65,8 @@ _DRIVERS_TEXTS = (
     "stdout P ",
     "stderr P ",
 )
-_MATTERS = "|".join((*map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)), FIELDS))
+_MAY_BE_PART = re.compile(f"{FIELDS}|{HEADS}")
+_MATTERS = "|".join((*map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)), FIELDS, HEADS))
 _NOTHING = Prefix()
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
@@ -138,7 +145,7 @@ def may_matter(lines: list[str]) -> list[bool]:
 
 def of_the_driver(line: str) -> bool:
     """Whether a line may hold a fault that the driver or the fabric manager reports."""
-    return any(text in line for text in _DRIVERS_TEXTS) or may_be_field(line)
+    return any(text in line for text in _DRIVERS_TEXTS) or _MAY_BE_PART.match(line) is not None
 
 
 class _Announced(NamedTuple):
@@ -162,13 +169,14 @@ class KernelLog(HealthLog):
         self.line_of_row: list[int] = []
         """The line of each row."""
         self._lines = WholeLines(self.skipped)
-        self._columns: list[str] | None = None
-        """Of a table, by its first line; None before that."""
+        self._gathered = Gathered()
+        self._has_begun = False
+        self._table: Table | None = None
 
     @property
     def waits(self) -> bool:
         """Whether the next line is needed whatever it says."""
-        return self._columns is None or self._lines.wait
+        return not self._has_begun or self._gathered.awaits_host or self._lines.wait
 
     def take_line(self, line_no: int, line: str, *, place: int | None = None) -> None:
         """Puts one line into its place: a row, a reason to skip it or a rejection.
@@ -177,9 +185,12 @@ class KernelLog(HealthLog):
         """
         # a crash pads with NUL; RFC 7464 marks by RS
         text = cleaned(line.strip().strip("\0").lstrip("\x1e")).strip()
-        if self._columns is None:
+        if not self._has_begun:
+            self._has_begun = True
             text = whole_start(text)
-            self._columns = columns_in(text)
+            self._table = table_in(text)
+        text = bare(text.removeprefix(f"{line_no} "))  # `less -N` puts its number before a line
+        self._gathered.take(line)
         for whole in self._lines.take(Line(line_no, place or line_no, line, text)):
             self._take(whole)
 
@@ -214,11 +225,13 @@ class KernelLog(HealthLog):
         limits = self.options.limits
         if line.entry:
             return said_by_entry(line.entry, limits)
-        if self._columns and (cells := cells_of(line.text, self._columns)):
+        if self._table and (cells := self._table.row(line.text)):
             return said_in_cells(cells, limits)
+        if labelled := said_of_labels(line.text, limits):
+            return labelled
         if (at := begins_json(line.text)) is not None:
             return said_in(line.text, at, limits)
-        if found := pairs_in(line.text):
+        if found := pairs_with_a_line(line.text):
             begin, pairs = found
             return said_in_pairs(line.text[:begin], pairs, limits)
         return None
@@ -240,9 +253,10 @@ class KernelLog(HealthLog):
                         made = "not_from_kernel" if self._of_kernel(part) else "no_fault"
                     else:
                         self.beside = _within(beside, one.beside)
-                        before = None
+                        if n_part and before is not None:  # with the time of the one before
+                            self.beside = _within(self.beside, before)
                         found = _before(part)
-                        before = None if found is None else _within(one.beside, found)
+                        before = None if found is None else _within(self.beside, found)
                         made = self._of_part(line_no, part)
                 except RecordError as error:
                     unreadable.append(error)
@@ -271,7 +285,12 @@ class KernelLog(HealthLog):
         parts = split_line(said)
         if parts is None:
             return self._other(said) or "no_fault"
-        fault = fault_of(parts[1])
+        try:
+            fault = fault_of(parts[1])
+        except RecordError:
+            if other := self._other(said):  # the words stand within another report
+                return other
+            raise
         if isinstance(fault, str):
             self._remember(line_no, *parts)
             return self._other(said) or fault
@@ -302,7 +321,8 @@ class KernelLog(HealthLog):
     def _seen(self, prefix: Prefix) -> tuple[str, datetime | None]:
         """Node and time of a line; RecordError where it names no host and nobody else does."""
         prefix = self._with_beside(prefix)
-        node = prefix.host or self.options.node
+        stated = self.options.node
+        node = prefix.host or stated or self._gathered.host or stated
         if node is None:
             raise RecordError("no host on the line: pass --node")
         observed_at = self.times.instant(prefix)
@@ -310,13 +330,16 @@ class KernelLog(HealthLog):
         return node, observed_at
 
     def _with_beside(self, prefix: Prefix) -> Prefix:
-        """Host and time of a line: its own host, its own time where that has an offset."""
+        """Host and time of a line: its own host, its own time where its zone is known."""
         if self.beside == _NOTHING:
             return prefix
         host, beside = prefix.host or self.beside.host, self.beside
-        if beside.time is None or (prefix.time is not None and prefix.time.tzinfo is not None):
+        if beside.time is None and beside.uptime_s is None:
             return replace(prefix, host=host)
-        return replace(beside, host=host)
+        own = zoned(prefix, beside.time)
+        is_known = beside.time is not None and beside.time.tzinfo is not None
+        is_certain = own.time is not None and (own.time.tzinfo is not None or not is_known)
+        return replace(own if is_certain else beside, host=host)
 
     def _other(self, said: str) -> list[HealthRow] | str | None:
         """What a line reports that is no fault of the GPU's driver; None for nothing."""
@@ -378,7 +401,7 @@ def _within(outer: Prefix, inner: Prefix | None) -> Prefix:
     """Host and time of the inner, those of the outer where it has none."""
     if inner is None:
         return outer
-    time = inner if inner.time is not None else outer
+    time = outer if inner.time is None and outer.time is not None else inner
     return replace(time, host=inner.host or outer.host)
 
 

@@ -9,42 +9,34 @@ from __future__ import annotations
 
 import re
 from calendar import isleap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from data.ingest.reader import RecordError
+from data.ingest.readers.logs.months import MONTH, month_of
 
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-_MONTHS = {name.lower(): number for number, name in enumerate(_MONTH.split("|"), 1)}
-_MONTHS |= {  # other languages and long names by their first letters, which are enough
-    "mär": 3, "mrz": 3, "avr": 4, "abr": 4, "mai": 5, "juin": 6, "juil": 7, "ago": 8, "aoû": 8,
-    "aug": 8, "okt": 10, "out": 10, "dez": 12, "déc": 12, "dic": 12, "fév": 2, "fev": 2, "ene": 1,
-    "set": 9, "maj": 5, "mei": 5, "mag": 5, "giu": 6, "lug": 7, "ott": 10, "gen": 1, "maa": 3,
-    "mrt": 3, "sty": 1, "lut": 2, "kwi": 4, "cze": 6, "lip": 7, "sie": 8, "wrz": 9, "paź": 10,
-    "lis": 11, "gru": 12, "янв": 1, "фев": 2, "мар": 3, "апр": 4, "мая": 5, "май": 5, "июн": 6,
-    "июл": 7, "авг": 8, "сен": 9, "окт": 10, "ноя": 11, "дек": 12, "oca": 1, "şub": 2, "nis": 4,
-    "haz": 6, "tem": 7, "ağu": 8, "eyl": 9, "eki": 10, "kas": 11, "ara": 12,
-}  # fmt: skip
-_ANY_MONTH = (
-    rf"(?:(?i:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})[^\W\d_]*\.?|\d{{1,2}}[月월])"
-)
 _WEEKDAY = r"[^\W\d_]{1,5}\.?"
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _ZONES = r"UTC|GMT|CES?T|EE?S?T|WES?T|[ECMP][SD]T|BST|IST|JST|KST|MSK|HKT|SGT|AES?T|AED?T"
 _BARE = (
-    rf"{_ANY_MONTH}\s+\d{{1,2}},?\s(?:\d{{4}}\s)?{_CLOCK}"
+    rf"{MONTH}\s+\d{{1,2}},?\s(?:\d{{4}}\s)?{_CLOCK}"
     rf"(?:\s(?:{_ZONES})(?=[\s\]]))?(?:\s\d{{4}}(?=[\s\]]))?"
 )
-_ISO = rf"\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:\ ?(?:Z|UTC)|\ ?[+-]\d\d:?(?:\d\d)?)?"
+_ISO = (
+    rf"(?:\d{{8}}T\d{{6}}(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+    rf"|\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:\ ?(?:Z|UTC)|\ ?[+-]\d\d:?(?:\d\d)?)?)"
+)
 _FULL = rf"{_WEEKDAY}\s\d{{4}}-\d\d-\d\d\s{_CLOCK}\s(?:[A-Z]{{1,5}}|[+-]\d{{2,4}})"
 _UNIX = r"\d{9,10}\.\d+"
 _END = r"(?:\s*<\s*[\d.]+\s*>)?\s*\]:?"  # dmesg -d puts the seconds since the line before here
 _PRIORITY = r"(?:<\d{1,3}>(?:1\s)?\s*)?"
 _ZONED = rf"\d{{4}}-\d\d-\d\dT{_CLOCK}(?:Z|[+-]\d\d:?\d\d)"
-_MACHINE = rf"[\[<\d]|kern\b|(?:{_MONTH})\s|{_WEEKDAY}\s\d{{4}}-"
+_MACHINE = rf"[\[<\d]|kern\b|{MONTH}\s|{_WEEKDAY}\s\d{{4}}-"
 _DATA = r'\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]'
 """Structured data of RFC 5424, whose values may hold brackets."""
+_FACILITIES = r"kern|user|mail|daemon|auth|authpriv|syslog|lpr|news|uucp|cron|ftp|local\d"
 _CARRIER = r"kernel|netconsole|klogd|vmunix"
 _CONSOLE = r"(?i:tty\w*\d|hvc\d|com\d|uart\d*|(?:serial|ipmi|netconsole|sol|bmc|console)[\w.-]*)"
 _FORM = re.compile(
@@ -54,16 +46,17 @@ _FORM = re.compile(
   | (?P<uptime>\[\s*(?P<seconds>\d+\.\d+){_END})                               # dmesg
   | (?P<priority>(?:\d{{1,4}}\s(?=<\d{{1,3}}>1\s))?<(?P<level>\d{{1,3}})>(?:1\s(?:-\s)?)?)
   | (?P<dated>(?P<wall>\[(?:{_WEEKDAY}\s+)?{_BARE}{_END}                       # dmesg -T
-      |\[{_ANY_MONTH}\s?\d{{1,2}}\s\d\d:\d\d{_END}                            # dmesg -e
+      |\[{MONTH}\s?\d{{1,2}}\s\d\d:\d\d{_END}                            # dmesg -e
       |(?=(?:[^\s\d\[<:]{{1,9}}|\d{{1,2}}[月월])\s+[\w.])(?:{_WEEKDAY},?\s+)?{_BARE}(?=[\s:]):?)
     | (?P<iso>\[{_ISO}\]:?|{_ISO}(?=[\s:\[]|$):?) | (?P<full>{_FULL})(?=\s)
     | (?P<unix>{_UNIX})(?=\s))
-  | (?P<tag>(?:{_CARRIER})(?:\[\d+\])?:)
+  | (?P<tag>(?:{_CARRIER})(?:\[[\w/]+\])?:|(?:kern\t\w+\t)?kernel\t)
   | (?P<kmsg>(?:\d+\.\d+[^\s,;]*,)?(?P<rank>\d{{1,3}}),\d+,(?P<micros>\d+),[^;]*;)
   | (?P<delta>\[\s*(?:\+\s*\d+\.\d+|<\s*\d+\.\d+\s*>)\s*\]|\[\.\.\.\])        # dmesg -e, -td
-  | (?P<caller>\[\s*[TC]\d+\])
+  | (?P<caller>\[\s*[TC]\d+\]|\[\d\d:\d\d(?::\d\d(?:\.\d+)?)?\](?=\s)|\[kern/\w+\])
+  | (?:host|hostname|node)=(?P<stated>[\w.:-]*\w)(?=\s)
   | (?P<repeated>message\srepeated\s\d+\stimes:\s\[)
-  | (?P<facility>(?P<by>[a-z]+\d?)\s*:\s?[a-z]+\s*:(?=\s)
+  | (?P<facility>(?P<by>{_FACILITIES})\s*:\s?[a-z]+\s*:(?=\s)
       |[a-z]+\d?\.[a-z]+:?\s+(?=kernel\b))                                     # dmesg -x, Talos
   | (?P<app>(?:kernel|-)\s(?:-|\d+)\s(?:-|[\w.-]+)\s(?:-|(?:{_DATA})+)(?:\s|$))  # RFC 5424
   | (?P<gathered>\[\d+,\d+\]<std(?:out|err)>:|\[(?:pod|container)/\S+\]        # mpirun, kubectl
@@ -74,6 +67,8 @@ _FORM = re.compile(
   | (?P<named>(?!kernel\b)(?P<who>[\w.-]*\w)(?::|\s?\|)\s+(?={_MACHINE}))       # pdsh, clush
   | (?P<peer>\A(?:from\s)?(?P<ip>\d+\.\d+\.\d+\.\d+)(?::\d+)?:?\s+(?={_MACHINE}))  # netconsole
   | (?P<boxed_host>\[(?P<boxed>(?!{_CONSOLE})[a-z][\w.-]*\d[\w.-]*)\](?=\s))
+  | (?P<detector>[IWEF]\d{{4}}\s[\d:.]+\s+\d+\s\S+:\d+\]\sNew\sstatus\sgenerated:\s
+      &\{{Source:kernel-monitor\s.*?Timestamp:(?P<status>\S+\s\S+\s\S+)\s.*?Message:\Z)
   | (?P<nil>-(?=\s))
   | (?P<word>(?!kernel[\[:\s])[\w.:@/-]*\w)(?=\s)
     )[\s\0\ufeff]*""",
@@ -104,6 +99,9 @@ _OTHER_PROGRAM = re.compile(
     r"(?:(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s|\S+\s(?!kernel\b)\S+\s\S+\s\S+\s)"
     r"|\s*[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+:\d+\] "  # klog
 )
+_PASSED_ON = re.compile(rf"[:\]-]\s+(?=(?:<\d{{1,3}}>(?:1\s)?)?(?:{_BARE}|{_ISO})\s)")
+_KERNELS = re.compile(r"\skernel(?:\[\d+\])?:|\skernel\s-\s-\s")
+_ZONED_AT = re.compile(_ZONED)
 _PROGRAM = re.compile(r"(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s")
 _AGAIN = re.compile(
     rf"(?:<[0-7]>)?\[\s*\d+\.\d{{3,9}}\]|<\d{{1,3}}>(?={_BARE}|1\s)|[0-7],\d+,\d+,[^;,]*[^;]*;"
@@ -113,8 +111,8 @@ _AGAIN = re.compile(
 """Where another line may begin within a line, its line end lost."""
 _LEADING = re.compile(r".{0,200}?\bkernel(?:\[\d+\])?:\s*|(?:<\d+>)?\[\s*\d+\.\d+\]\s*")
 _PROMPT = re.compile(
-    r"(?:(?:login|[Pp]assword):"
-    r"|(?:^|[\s\[])[\w.-]+@[\w.-]+[^\s'\"]*(?:\s[^\s'\"]*\])?[#$%>])\s*$"
+    r"(?:(?:(?P<prompting>[\w.-]+)\s)?(?:login|[Pp]assword):"
+    r"|(?:^|[\s\[])[\w.-]+@(?P<host>[\w.-]+)[^\s'\"]*(?:\s[^\s'\"]*\])?[#$%>])\s*$"
 )
 _LOGGED = re.compile(
     rf"""\s*
@@ -132,13 +130,13 @@ _LOGGED = re.compile(
       | [\w-]+\s[0-9a-f]{{4}}:[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7]:\s    # dmesg -t: of a PCI device
       | Linux\sversion\s\d
       | (?:[\w.-]+:\s+)?(?:\[\s*\d+\.\d+\s*(?:<[^>]*>)?\s*\]         # dmesg
-        |\[(?:[A-Z][a-z]{{2}}\s+)?{_BARE}\]|\[{_ANY_MONTH}\s?\d{{1,2}}\s\d\d:\d\d\])
+        |\[(?:[A-Z][a-z]{{2}}\s+)?{_BARE}\]|\[{MONTH}\s?\d{{1,2}}\s\d\d:\d\d\])
       | (?:\S+\s+){{0,6}}kernel(?:\[\d+\])?:
     )""",
     re.VERBOSE,
 )
 _WALL = re.compile(
-    rf"(?:{_WEEKDAY},?\s+)?(?P<month>\d{{1,2}}[月월]|[^\W\d_]+)\.?\s*(?P<day>\d+),?\s(?:(?P<year>\d{{4}})\s)?"
+    rf"(?:{_WEEKDAY},?\s+)?(?P<month>{MONTH})\s*(?P<day>\d+),?\s(?:(?P<year>\d{{4}})\s)?"
     rf"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
     rf"(?:\s(?P<zone>{_ZONES}))?(?:\s(?P<last_year>\d{{4}}))?"
 )
@@ -179,7 +177,7 @@ def prefix_of(text: str) -> Prefix | None:
     Raises
     ------
     RecordError
-        Where the text is none of the known forms, or names a day that does not exist.
+        Where the text is none of the known forms.
 
     Examples
     --------
@@ -197,9 +195,30 @@ def prefix_of(text: str) -> Prefix | None:
         if begun is None:
             raise
         return begun[1]
-    if found is None and (begun := begun_again(text)):
-        return begun[1]
+    if found is None:
+        begun = begun_again(text)
+        return begun[1] if begun else _passed_on(text)
     return found
+
+
+def _passed_on(text: str) -> Prefix | None:
+    """Host and time in a whole line of syslog that another host's relay wrote as its message."""
+    begins = [found.end() for found in _PASSED_ON.finditer(text)]
+    if not begins:
+        return None
+    outer, inner = text[: begins[-1]], text[begins[-1] :]
+    if not _KERNELS.search(inner):
+        return None
+    try:
+        found = _stripped(inner)
+    except RecordError:
+        return None
+    if found is None or found.host is None:
+        return None
+    if not inner.startswith("<") and found.host in outer.split():
+        return None  # a program on the host itself quotes it
+    received = _ZONED_AT.search(outer)
+    return zoned(found, datetime.fromisoformat(received[0]) if received else None)
 
 
 def leading(text: str) -> Prefix | None:
@@ -226,12 +245,16 @@ def begun_again(text: str, *, behind_kernel: bool = False) -> tuple[int, Prefix 
         if not (behind_kernel or _TWO_LETTERS.search(before)):
             continue
         glued = before[-1:].strip() and before[-1] not in "\"'`(=:>|,[{"
-        if not (glued or behind_kernel or _PROMPT.search(before)):
+        prompt = _PROMPT.search(before)
+        if not (glued or behind_kernel or prompt):
             continue
         try:
-            return at, _stripped(text[at:])
+            begun = _stripped(text[at:])
         except RecordError:
             continue
+        if begun is not None and begun.host is None and prompt is not None:
+            begun = replace(begun, host=prompt["prompting"] or prompt["host"])
+        return at, begun
     return None
 
 
@@ -259,7 +282,10 @@ class _Seen:
         """A date: it replaces one that stood before, which tells its zone and year."""
         if self._n_words and not self.timed and not _NUMBERED.search(self._host or ""):
             raise RecordError("unknown text before the kernel's message")
-        self._dated = dated if self._dated is None else _zoned(dated, self._dated.time)
+        if self._dated is None:
+            self._dated = dated
+        elif dated.time is not None:
+            self._dated = zoned(dated, self._dated.time)
         self._uptime_s = None
         self.tagged = self._needs_tag = False
         self._n_words = 0
@@ -301,9 +327,12 @@ def _stripped(text: str) -> Prefix | None:
     """Host and time of a text that consists of forms alone; see `prefix_of`."""
     try:
         if usual := _USUAL.fullmatch(text):
-            if usual["iso"]:
-                return Prefix(usual["host"], datetime.fromisoformat(usual["iso"]))
-            wall = _wall_clock(usual["wall"])
+            try:
+                if usual["iso"]:
+                    return Prefix(usual["host"], datetime.fromisoformat(usual["iso"]))
+                wall = _wall_clock(usual["wall"])
+            except ValueError:  # a day or an hour that does not exist
+                return Prefix(usual["host"])
             return Prefix(usual["host"], wall.time, has_year=False)
         seen, at = _Seen(), 0
         while at < len(text):
@@ -330,10 +359,12 @@ def _refuse(text: str, at: int, seen: _Seen) -> None:
 
 def _take(kind: str, form: re.Match[str], seen: _Seen) -> bool:
     """Whether a form belongs to a prefix; what it tells is kept."""
-    if kind == "dated":
-        seen.date(_timed(form))
-    elif kind == "cri":
-        seen.date(Prefix(time=datetime.fromisoformat(form["written"])))
+    if kind in ("dated", "cri", "detector"):
+        try:
+            seen.date(_timed(form))
+        except (ValueError, OverflowError):  # a day or an hour that does not exist
+            seen.date(Prefix())
+        seen.tagged |= kind == "detector"
     elif kind == "uptime":
         seen.since_boot(float(form["seconds"]))
     elif kind == "kmsg":
@@ -345,6 +376,8 @@ def _take(kind: str, form: re.Match[str], seen: _Seen) -> bool:
         seen.of_user |= form["by"] in ("user", "daemon")
     elif kind == "word":
         return seen.take_word(form["word"])
+    elif kind == "stated":
+        seen.take_named(form["stated"])
     elif kind in ("named", "boxed_host", "peer"):
         return seen.take_named(form["who"] or form["boxed"] or form["ip"])
     return True
@@ -352,6 +385,10 @@ def _take(kind: str, form: re.Match[str], seen: _Seen) -> bool:
 
 def _timed(form: re.Match[str]) -> Prefix:
     """The date of a form; ValueError for an impossible one."""
+    if form["written"]:
+        return Prefix(time=datetime.fromisoformat(form["written"]))
+    if form["status"]:
+        return Prefix(time=datetime.fromisoformat("".join(form["status"].rsplit(" ", 1))))
     if wall := form["wall"]:
         return _wall_clock(wall.lstrip("["))
     if form["iso"]:
@@ -369,19 +406,10 @@ def _timed(form: re.Match[str]) -> Prefix:
     return Prefix(time=_EPOCH + timedelta(seconds=float(form["unix"])))
 
 
-@lru_cache(maxsize=64)
-def _month(name: str) -> int | None:
-    """The month that begins so, in the languages that are known."""
-    small = name.lower()
-    if small[:-1].isdigit():  # 3月
-        return int(small[:-1])
-    return next((number for begin, number in _MONTHS.items() if small.startswith(begin)), None)
-
-
 def _wall_clock(text: str) -> Prefix:
     """A time such as `Feb 23 16:24:18 2025`, with or without year and seconds."""
     match = _WALL.match(text)
-    month = _month(match["month"]) if match else None
+    month = month_of(match["month"]) if match else None
     if match is None or month is None:
         raise ValueError(text)
     year = match["year"] or match["last_year"]
@@ -397,7 +425,7 @@ def _wall_clock(text: str) -> Prefix:
     return Prefix(time=time, has_year=year is not None, zone=match["zone"])
 
 
-def _zoned(inner: Prefix, outer: datetime | None) -> Prefix:
+def zoned(inner: Prefix, outer: datetime | None) -> Prefix:
     """A time with the year and zone of the one before it, where they are the same but for delay.
 
     With outer time o (UTC) and inner wall-clock time i the offset is i - o to a quarter of an hour,
@@ -422,7 +450,7 @@ def _zoned(inner: Prefix, outer: datetime | None) -> Prefix:
     offset_s = round(ahead_s / _QUARTER_S) * _QUARTER_S
     if abs(ahead_s - offset_s) >= _DELAY_S or abs(offset_s) > 14 * 3600:
         return inner
-    return Prefix(time=(time - timedelta(seconds=offset_s)).replace(tzinfo=UTC))
+    return Prefix(inner.host, (time - timedelta(seconds=offset_s)).replace(tzinfo=UTC))
 
 
 def _has(time: datetime, year: int) -> bool:

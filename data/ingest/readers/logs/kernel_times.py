@@ -26,13 +26,14 @@ class KernelTimes(LocalClock):
         self._years: set[int] = set()
 
     def instant(self, prefix: Prefix) -> datetime | None:
-        """When the line was written; None where it does not say. RecordError: impossible."""
+        """When the line was written; None where it does not say or says what does not exist."""
         try:
             if prefix.time is None:
                 return self._since_boot(prefix.uptime_s)
             time = prefix.time if prefix.has_year else self._with_year(prefix.time)
         except (ValueError, OverflowError):  # 29 February of a common year, a boot too long ago
-            raise RecordError("impossible date") from None
+            self._n_timeless += 1
+            return None
         if prefix.zone is None:
             return self.utc(time, self._cluster)
         try:

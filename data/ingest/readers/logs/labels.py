@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HOSTS = (
     "kubernetes_node_name", "_hostname", "hostname", "host_hostname", "host_name", "node_name",
-    "nodename", "node", "host", "agent_hostname", "instance",
+    "nodename", "node", "host", "agent_hostname", "instance", "computer", "rechner",
 )  # fmt: skip
 """Labels that name the host of a line, likeliest first."""
 JOBS = ("slurm_job_id", "slurm_jobid", "job_id", "jobid")
@@ -27,7 +27,8 @@ OF_KERNEL = frozenset(
     ("kernel", "kern", "nv-fabricmanager", "nvidia-fabricmanager", "fabricmanager")
 )
 _RFC3339 = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s?(Z|UTC|[+-]\d\d:?\d\d)?"
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?"
+    r"\s?(Z|UTC|[+-]\d\d(?::?\d\d)?)?(?: UTC)?"
 )
 _NUMBER = re.compile(r"\d{10,19}")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -6,17 +6,19 @@ import csv
 import json
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest.formats.json_text import depth, without_lone_surrogates
 from data.ingest.reader import RecordError
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _ARROW = re.compile(rf"({_STRING})\s*=>\s*")
+_BARE_TIME = re.compile(r"(:\s*)(\d{4}-\d\d-\d\dT[^\s,}\]]+)")
+"""A time as Ruby shows it, without quotation marks."""
 _FLUENT = re.compile(r"\s*\[\d+\] \S+: (?=\[|\Z)")
 """What Fluent Bit writes before a record: its number in the batch, and the tag."""
 _OBJECT = re.compile(r'\{\s*(?:\\?"|\Z|\})')
@@ -72,7 +74,7 @@ def values_in(text: str, kept: Collection[str], limits: Limits = DEFAULTS) -> It
     decoder, at = json.JSONDecoder(strict=False), 0
     text = without_lone_surrogates(text).strip()
     if "=>" in text:
-        text = _ARROW.sub(r"\1: ", text)
+        text = _BARE_TIME.sub(r'\1"\2"', _ARROW.sub(r"\1: ", text))
     while at < len(text):
         try:
             value, at = decoder.raw_decode(text, at)
@@ -110,8 +112,10 @@ def _closed(text: str, kept: Collection[str]) -> str:
     return whole
 
 
-def pairs_in(text: str) -> tuple[int, dict[str, str]] | None:
+def pairs_in(text: str, needed: Collection[str] = ()) -> tuple[int, dict[str, str]] | None:
     """Where pairs of logfmt begin that go on to the end of a line, and what they say.
+
+    Of the names in `needed` one must be among them: else they are a part of a message.
 
     Examples
     --------
@@ -120,7 +124,7 @@ def pairs_in(text: str) -> tuple[int, dict[str, str]] | None:
     >>> pairs_in("NVRM: Xid (PCI:0000:3b:00): 79, pid=7, name=x, gone") is None
     True
     """
-    if '="' not in text:
+    if "=" not in text:
         return None
     begin, pairs = len(text), dict[str, str]()
     for word in _WORDS.finditer(text):
@@ -129,7 +133,8 @@ def pairs_in(text: str) -> tuple[int, dict[str, str]] | None:
             continue
         begin = min(begin, word.start())
         pairs[word["name"]] = word["bare"] if word["text"] is None else _unescaped(word["text"])
-    return (begin, pairs) if len(pairs) > 1 else None
+    is_record = len(pairs) > 1 and (not needed or any(name.lower() in needed for name in pairs))
+    return (begin, pairs) if is_record else None
 
 
 def _unescaped(quoted: str) -> str:
@@ -140,27 +145,39 @@ def _unescaped(quoted: str) -> str:
         return quoted[1:-1]
 
 
-def columns_of(text: str, messages: Collection[str]) -> list[str]:
-    """The columns of a table in CSV that begins with this line; none where none with messages does.
+class Table(NamedTuple):
+    """A table in CSV whose rows hold lines of a log."""
+
+    columns: list[str]
+    """By its first line, in lower case."""
+    delimiter: str
+
+    def row(self, text: str) -> dict[str, str] | None:
+        """The cells of a row by their columns; None where it is none, or the first line."""
+        cells = _cells(text, self.delimiter)
+        is_row = len(cells) >= len(self.columns) and [c.lower() for c in cells] != self.columns
+        return dict(zip(self.columns, cells, strict=False)) if is_row else None
+
+
+def table_of(text: str, messages: Collection[str]) -> Table | None:
+    """The table that begins with this line; None where it names no column of messages.
 
     Examples
     --------
-    >>> columns_of('"@timestamp","@message"', {"@message"}), columns_of("a, message b", {"message"})
-    (['@timestamp', '@message'], [])
+    >>> table_of('"@timestamp","@message"', {"@message"})
+    Table(columns=['@timestamp', '@message'], delimiter=',')
+    >>> table_of("a, message b", {"message"}) is None
+    True
     """
-    cells = [cell.strip().lower() for cell in _cells(text)]
-    is_table = len(cells) > 1 and all(map(_CELL.fullmatch, cells)) and set(cells) & set(messages)
-    return cells if is_table else []
+    for delimiter in ",;":
+        cells = [cell.strip().lower() for cell in _cells(text, delimiter)]
+        if len(cells) > 1 and all(map(_CELL.fullmatch, cells)) and set(cells) & set(messages):
+            return Table(cells, delimiter)
+    return None
 
 
-def cells_of(text: str, columns: Sequence[str]) -> dict[str, str] | None:
-    """The cells of a row by their columns; None where it is none of that table."""
-    cells = _cells(text)
-    return dict(zip(columns, cells, strict=False)) if len(cells) >= len(columns) else None
-
-
-def _cells(text: str) -> list[str]:
+def _cells(text: str, delimiter: str) -> list[str]:
     """The cells of a line of CSV; none where it is no such line."""
     with suppress(csv.Error):
-        return next(csv.reader([text]), [])
+        return next(csv.reader([text], delimiter=delimiter), [])
     return []

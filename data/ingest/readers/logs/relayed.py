@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest.reader import RecordError
@@ -23,7 +24,13 @@ from data.ingest.readers.logs.labels import (
     labels_of,
     nanoseconds,
 )
-from data.ingest.readers.logs.records import columns_of, of_fluent_bit, values_in
+from data.ingest.readers.logs.records import (
+    Table,
+    of_fluent_bit,
+    pairs_in,
+    table_of,
+    values_in,
+)
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -32,14 +39,21 @@ if TYPE_CHECKING:
 _TEXTS = frozenset({
     *MESSAGES, "_msg", "line", "text", "raw", "_raw", "original", "body", "stringvalue", "content",
     "short_message", "full_message", "@message", "textpayload", "payload", "logline", "data",
-    "event",
+    "event", "syslogmessage", "renderedmessage",
 })  # fmt: skip
 """Names under which a record keeps the line itself."""
-_HOSTS = (*HOSTS, "kubernetes_host", "syslog_hostname", "source_host", "_host", "nodename")
-_TIMES = (*TIMES, "_time", "ts", "date", "timeunixnano", "observedtimeunixnano", "eventtime")
+_HOSTS = (
+    *HOSTS, "kubernetes_host", "syslog_hostname", "source_host", "_host", "syslog_host",
+    "compute_googleapis_com/resource_name", "resource_name", "vm_name", "source",
+)  # fmt: skip
+_TIMES = (
+    *TIMES, "_time", "ts", "date", "timeunixnano", "observedtimeunixnano", "eventtime",
+    "timegenerated", "zeit",
+)  # fmt: skip
 _WRITERS = (
     *TRANSPORTS, *PROGRAMS, "ident", "process_name", "app_name", "app", "programname", "process",
-    "logger", "caller", "syslog_appname", "syslog_program", "unit", "_comm",
+    "logger", "caller", "syslog_appname", "syslog_program", "unit", "_comm", "_application",
+    "application", "application_name", "processname", "_app_name", "programm",
 )  # fmt: skip
 """Names under which a record says which program wrote the line."""
 _HOLDERS = frozenset({"stream", "labels", "fields", "_source", "attributes", "kubernetes"})
@@ -51,7 +65,17 @@ _ASIDE = frozenset({
 """Names in what monitors, tests and people write about a line."""
 _BEFORE = re.compile(r"(?:(?P<stamped>.*\S)\s+)?(?P<tag>[\w.*/-]+)(?:\[\d+\])?:\s*")
 _RELAYS = re.compile(r"fluent|td-agent|vector|promtail|filebeat|otel|logstash|alloy|syslog", re.I)
+_FACILITY = re.compile(r"(?:\w+\.)?\bkern\.\w+:?\s*\Z")
+_LAST_TIME = re.compile(r"\s\d{4}-\d\d-\d\d[T ][\d:.]+(?: ?[+-]\d\d:?\d\d|Z)\s*\Z")
+_LABELLED = re.compile(
+    r'(?P<time>\d{4}-\S+)\s+\{(?P<labels>(?:[\w.]+="(?:[^"\\]|\\.)*",?\s*)+)\}\s*(?P<line>.*)'
+)
+_OF_FABRIC = OF_KERNEL - {"kernel", "kern"}
+_FACILITIES = ("syslog_facility", "facility", "syslog_facility_code", "syslog_facility_label")
+_OF_PROGRAMS = frozenset({"syslog", "stdout", "journal"})
+"""How the journal received what it did not read from the kernel."""
 _TAGGED = re.compile(r".{0,120}\bkernel(?:\[\d+\])?: ")
+_HOST = re.compile(r"(?=\D*\d)[A-Za-z][\w.-]*")
 _FRACTION = re.compile(r"\d{9,10}\.\d+")
 _DEEPEST = 4
 """JSON in JSON in JSON; the limit of depth holds in each."""
@@ -78,7 +102,7 @@ def said_in(text: str, at: int, limits: Limits = DEFAULTS) -> list[Said]:
         return [Said(text[at:], None)]
     said: list[Said] = []
     for value in values_in(text[at:], _TEXTS, limits):
-        said += _once(_lines(value, around, limits))
+        said += _lines(value, around, limits)
     if not said:
         raise RecordError("broken JSON line of the journal")
     return said
@@ -88,14 +112,18 @@ def _once(lines: Iterable[Said]) -> list[Said]:
     """The lines of a record, without one that it keeps a second time with or without its prefix."""
     kept: list[Said] = []
     for line in lines:
-        last = kept[-1] if kept else None
-        if (
-            last is None
-            or last.beside != line.beside
-            or not (last.text.endswith(line.text) or line.text.endswith(last.text))
-        ):
+        text = line.text.strip()
+        again = next((n for n, one in enumerate(kept) if _are_one(one.text.strip(), text)), None)
+        if again is None:
             kept.append(line)
+            continue
+        longer, other = sorted((kept[again], line), key=lambda one: -len(one.text))
+        kept[again] = longer if longer.beside is not None else longer._replace(beside=other.beside)
     return kept
+
+
+def _are_one(one: str, other: str) -> bool:
+    return one.endswith(other) or other.endswith(one)
 
 
 def said_by_entry(fields: Mapping[str, Any], limits: Limits = DEFAULTS) -> list[Said]:
@@ -108,9 +136,24 @@ def said_in_pairs(before: str, pairs: Mapping[str, str], limits: Limits = DEFAUL
     around = _around(before)
     named = {pairs[name].lower() for name in (*_WRITERS, "facility") if name in pairs}
     lines = list(_lines(dict(pairs), around or {}, limits))
-    if around is not None and named & OF_KERNEL:
+    if around is not None and (named & OF_KERNEL or _FACILITY.search(before)):
         return lines
     return [line if _TAGGED.match(line.text) else Said(line.text, None) for line in lines]
+
+
+def said_of_labels(text: str, limits: Limits = DEFAULTS) -> list[Said] | None:
+    """The line behind a time and labels, as clients of Loki print it; None where none is.
+
+    Examples
+    --------
+    >>> said_of_labels('2026-03-04T05:06:07Z {host="n1", transport="kernel"} lost')[0].beside.host
+    'n1'
+    """
+    found = _LABELLED.fullmatch(text)
+    if found is None:
+        return None
+    _, labels = pairs_in(found["labels"].replace('",', '" ')) or (0, {})
+    return list(_line(found["line"], labels_of({**labels, "time": found["time"]}), limits, 0))
 
 
 def said_in_cells(cells: Mapping[str, str], limits: Limits = DEFAULTS) -> list[Said]:
@@ -118,13 +161,19 @@ def said_in_cells(cells: Mapping[str, str], limits: Limits = DEFAULTS) -> list[S
     return list(_lines(dict(cells), {}, limits))
 
 
-def columns_in(text: str) -> list[str]:
-    """The columns of a table whose rows hold lines of a log, where a line names them."""
-    return columns_of(text, _TEXTS)
+def table_in(text: str) -> Table | None:
+    """The table whose columns a line names, where its rows hold lines of a log."""
+    return table_of(text, _TEXTS)
+
+
+def pairs_with_a_line(text: str) -> tuple[int, dict[str, str]] | None:
+    """Where pairs begin of which one holds a line of a log; see `pairs_in`."""
+    return pairs_in(text, _TEXTS)
 
 
 def _around(before: str) -> dict[str, str] | None:
     """Labels that the text before JSON gives; None where a program writes JSON of its own."""
+    before = _FACILITY.sub("", before)
     if before.strip() in ("", "data:", "[") or of_fluent_bit(before):
         return {}
     tagged = _BEFORE.fullmatch(before)
@@ -138,6 +187,8 @@ def _around(before: str) -> dict[str, str] | None:
         with suppress(RecordError):
             stamped = prefix_of(tagged["stamped"] + " ")
             prefix = stamped if stamped and "." in tagged["tag"] and not stamped.host else None
+    if prefix is None and (last := _LAST_TIME.search(before)):
+        prefix = prefix_of(f"{last[0].strip()} ")
     if prefix is None:
         return None
     labels = {"host": prefix.host} if prefix.host else {}
@@ -157,16 +208,38 @@ def _lines(value: Any, around: dict[str, str], limits: Limits, depth_: int = 0) 
             yield from _line(timed.said, around | timed.labels, limits, depth_)
         else:
             yield from _lines(timed.said, around | timed.labels, limits, depth_)
-    if not isinstance(value, dict):
-        return
+    if isinstance(value, dict):
+        yield from _of_record(value, around, limits, depth_)
+
+
+def _of_record(
+    value: dict[str, Any], around: dict[str, str], limits: Limits, depth_: int
+) -> Iterator[Said]:
+    """The lines in an object, those of lists in it last."""
     labels = _within(around, _labels(value))
+    own: list[Said] = []
     for name, inner in value.items():
         if name.lower() in _TEXTS and isinstance(inner, str):
-            yield from _line(inner, labels, limits, depth_)
+            own += _line(inner, labels, limits, depth_)
         elif name == "MESSAGE" and isinstance(inner, list):
-            yield from _line(_bytes(inner), labels, limits, depth_)
-        elif isinstance(inner, dict | list) and name != "attributes":
-            yield from _lines(inner, labels, limits, depth_)
+            own += _line(_bytes(inner), labels, limits, depth_)
+        elif isinstance(inner, dict) and name != "attributes":
+            own += _lines(inner, labels, limits, depth_)
+    yield from _once(own)
+    for name, inner in value.items():
+        if isinstance(inner, list) and name not in ("attributes", "MESSAGE"):
+            yield from _listed(name, inner, labels, limits, depth_)
+
+
+def _listed(
+    name: str, values: list[Any], labels: dict[str, str], limits: Limits, depth_: int
+) -> Iterator[Said]:
+    """The lines in a list under a name; Ansible keeps a command's output as a list of lines."""
+    if not name.endswith("_lines"):
+        yield from _lines(values, labels, limits, depth_)
+        return
+    for line in values:
+        yield from _line(str(line), labels, limits, depth_)
 
 
 class _Timed(NamedTuple):
@@ -237,19 +310,30 @@ def _attributes(record: Mapping[str, Any]) -> dict[str, str]:
 
 def _beside(labels: Mapping[str, str]) -> Prefix | None:
     """Host and time that the labels of a line say; None where another program wrote it."""
-    writers = {labels[name].lower() for name in _WRITERS if labels.get(name)}
+    writers = _of(labels, _WRITERS)
     if (writers and not writers & OF_KERNEL) or _ASIDE & labels.keys():
         return None
+    if _of(labels, TRANSPORTS) & _OF_PROGRAMS and not (
+        writers & _OF_FABRIC or _of(labels, _FACILITIES) & {"0", "kern"}
+    ):
+        return None  # a program that called itself the kernel
     host = next((labels[name] for name in _HOSTS if labels.get(name)), None)
+    if host == labels.get("source") and not _HOST.fullmatch(host or ""):
+        host = None
     said = next((labels[name] for name in _TIMES if labels.get(name)), None)
-    return Prefix(host, None if said is None else _instant(said))
+    return replace(Prefix() if said is None else _when(said), host=host)
 
 
-def _instant(text: str) -> datetime:
-    """A time; RecordError where it is none."""
-    try:
+def _of(labels: Mapping[str, str], names: Iterable[str]) -> set[str]:
+    return {labels[name].lower() for name in names if labels.get(name)}
+
+
+def _when(text: str) -> Prefix:
+    """The time that a text says; none where it says none that exists."""
+    with suppress(RecordError, OverflowError):
         if _FRACTION.fullmatch(text):
-            return EPOCH + timedelta(seconds=float(text))
-        return EPOCH + timedelta(microseconds=nanoseconds(text) // 1_000)
-    except (RecordError, OverflowError):
-        raise RecordError("impossible date") from None
+            return Prefix(time=EPOCH + timedelta(seconds=float(text)))
+        return Prefix(time=EPOCH + timedelta(microseconds=nanoseconds(text) // 1_000))
+    with suppress(RecordError):
+        return prefix_of(f"{text} ") or Prefix()
+    return Prefix()

@@ -20,10 +20,17 @@ _ENTRY = re.compile(r"(?:[^\W\d_]{1,5}\.? (?P<stamp>\d{4}-.*?)) \[s=[0-9a-f]+;")
 """How an entry begins in `journalctl -o verbose`."""
 FIELDS = (
     r'^\s*"?(?:__REALTIME_TIMESTAMP|_HOSTNAME|_TRANSPORT|SYSLOG_IDENTIFIER|MESSAGE)(?:=|" : |$)'
-    r"|^\S{1,12} \d\d\d\d-.* \[s=[0-9a-f]"
+    r"|^\S{1,12} \d\d\d\d-.* \[s=[0-9a-f]|^\{\s*$|\] => \{\s*$|^LogRecord #\d"
 )
 """What a line may be that says a part of such an entry, for a first look."""
 _MAY_BE_FIELD = re.compile(FIELDS)
+_OPENS = re.compile(r"(?:.*=> )?\{\s*\Z")
+"""How a record begins that goes on over lines, up to one that begins with its closing brace."""
+_MOST_OF_RECORD = 400  # lines
+_DUMPED = re.compile(
+    r"\s*(?:-> )?(?P<name>[\w.]+): (?:(?:Str|Map)\((?P<text>.*)\)|(?P<bare>\S.*))\Z"
+)
+"""A field of a record as the collector of OpenTelemetry shows it: `Body: Str(...)`."""
 _LENGTH = re.compile(r"[^\0]{1,3}?(?:\0{5,7}| )")
 """The length before what the journal exports as bytes: 64 bits, the least first. A file that holds
 NULs is read with one blank for each run of them."""
@@ -31,6 +38,7 @@ _PARTIAL = re.compile(r"(?P<head>\S+ std(?:out|err) )(?P<tag>[PF]) ?(?P<said>.*)
 """A line as runtimes of containers keep it: P where the next one goes on."""
 _LONGEST_JOINED = 1 << 16
 _DRIVERS = re.compile(r"NVRM:|nvidia-nvswitch")
+_TELLING = re.compile(r'NVRM:|nvidia-nvswitch|"(?:MESSAGE|message)"')
 
 
 class Line(NamedTuple):
@@ -60,16 +68,72 @@ class WholeLines:
         self._held: Line | None = None
         self._entry: dict[str, str] = {}
         self._entry_line: Line | None = None
+        self._record: list[Line] = []
+        """Lines of a record of JSON so far."""
+        self._dump: dict[str, str] = {}
+        self._dump_line: Line | None = None
         self._binary: str | None = None
         """A field of which the next line holds length and value."""
 
     @property
     def wait(self) -> bool:
         """Whether the next line may belong to the one before."""
-        return self._held is not None or self._binary is not None or bool(self._entry)
+        held = self._held or self._binary or self._entry or self._record or self._dump
+        return bool(held)
 
     def take(self, line: Line) -> list[Line]:
         """The lines that are whole now that this one has come."""
+        if line.text.startswith("LogRecord #") or self._dump:
+            return self._goes_into_dump(line)
+        if self._record or _OPENS.match(line.text):
+            return self._goes_into_record(line)
+        return self._taken(line)
+
+    def _goes_into_dump(self, line: Line) -> list[Line]:
+        """The record of OpenTelemetry that ends with this line; nothing before that."""
+        field = _DUMPED.match(line.text) if self._dump else None
+        whole: list[Line] = []
+        if line.text.startswith("LogRecord #"):
+            whole = self._end_dump()
+            self._dump = {"record": line.text}
+        elif field is not None:
+            self._dump[field["name"]] = field["text"] or field["bare"] or ""
+            if field["name"] == "Body":
+                self._dump_line = line
+                return whole
+        elif not line.text:
+            return self._end_dump()
+        self._skipped["no_fault"] += 1
+        return whole
+
+    def _end_dump(self) -> list[Line]:
+        line, fields = self._dump_line, self._dump
+        self._dump_line, self._dump = None, {}
+        return [] if line is None else [line._replace(entry=fields)]
+
+    def _goes_into_record(self, line: Line) -> list[Line]:
+        """The record that ends with this line; its lines one by one where it is too long."""
+        self._record.append(line)
+        if line.whole.startswith("}"):
+            return self._end_record()
+        if len(self._record) > _MOST_OF_RECORD:
+            lines, self._record = self._record, []
+            return [whole for each in lines for whole in self._taken(each)]
+        return []
+
+    def _end_record(self) -> list[Line]:
+        """The record of which the lines came, on the line that says what matters."""
+        lines, self._record = self._record, []
+        if len(lines) < 2:
+            return lines
+        telling = next((line for line in lines if _TELLING.search(line.text)), lines[0])
+        self._skipped["no_fault"] += len(lines) - 1
+        begin = lines[0].text.rindex("{")
+        text = "\n".join((lines[0].text[begin:], *(line.text for line in lines[1:])))
+        return [telling._replace(text=text, whole=lines[-1].whole)]
+
+    def _taken(self, line: Line) -> list[Line]:
+        """As `take`, of a line that stands in no record."""
         whole: list[Line] = []
         held, self._held = self._held, None
         if held is not None and self._joins(held, line, whole):
@@ -85,7 +149,7 @@ class WholeLines:
 
     def close(self) -> list[Line]:
         """What waited for a line that did not come."""
-        whole = [] if self._held is None else [self._held]
+        whole = self._end_dump() + self._end_record() + ([] if self._held is None else [self._held])
         self._held = None
         self._end_entry(whole)
         return whole
