@@ -138,7 +138,8 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     found = _found(lines, templates)
     if not found:
         return []
-    speaking = {one.index for one in found}
+    kinds = {templates[one.index] for one in found}
+    speaking = {index for index, template in enumerate(templates) if template in kinds}
     fatal = {
         one.index
         for one in found

@@ -385,3 +385,38 @@ def test_a_thousand_logs_of_two_thousand_lines_take_seconds() -> None:
     for log in logs:
         classify_log(log)
     assert time.process_time() - begin < 8
+
+
+def test_many_ranks_that_give_up_alike_are_no_progress_after_the_cause() -> None:
+    lost = (
+        "n7 kernel: NVRM: Xid (PCI:0000:9d:00): 79, pid=7, name=python, GPU has fallen off the bus."
+    )
+    given_up = [
+        f"[rank{rank}]:[E ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=88231, OpType=ALLREDUCE, Timeout(ms)=600000)"
+        for rank in range(512)
+    ]
+    verdict = classify_log(
+        ["step 10 loss 2.1", lost, *given_up, "srun: error: n7: task 2: Aborted"]
+    )
+    assert (verdict.domain, verdict.cause) == ("hardware", "gpu_unavailable")
+    assert verdict.evidence[0].line == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (["habanalabs 0000:4d:00.0: hl2: device heartbeat failed!",
+          "[Rank 5] HCCL timeout in reduceScatter, remote=2"], "gpu_unavailable"),
+        (["habanalabs_en 0000:33:00.0: hl3: NIC port 22: PHY failed, port disabled",
+          "[rank3] RuntimeError: Graph run failed. synStatus=26 [Generic failure]."], "ethernet_link"),
+        (["UFM event 1310: High BER on port, link isolated: recommend to replace the cable",
+          "NCCL error: remote process exited or there was a network error"], "ib_link"),
+        (["event: Node gke-1  Upgrade  draining node for version upgrade",
+          "ncclRemoteError: A call failed possibly due to a network error"], "maintenance"),
+        (["ERROR  : Failed to create user namespace: user namespace disabled"], "container_runtime"),
+        (["slurm_script: line 19: MASTER_ADR: unbound variable"], "name_error"),
+    ],
+)  # fmt: skip
+def test_words_of_accelerators_fabrics_and_hosts(lines: list[str], cause: str) -> None:
+    assert classify_log(["step 10 loss 2.1", *lines]).cause == cause
