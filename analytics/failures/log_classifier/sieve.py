@@ -14,6 +14,8 @@ MOST_SAME, MOST_ALIKE = 16, 64
 MOST_CODED = 1_000
 """The same of lines with an XID, whose digits say what it is."""
 _ALIKE_SPAN, _ALIKE_LETTERS = 120, 48
+_HASHES = re.compile(r"\b[a-f]+\b")
+"""What is left of hashes and addresses without their digits."""
 _NO_SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
 
 
@@ -39,6 +41,7 @@ class Repeats:
     def is_enough(self, template: str) -> bool:
         """Counts a line, given in lower case without its digits: whether there were enough."""
         coded = "xid" in template
+        template = _HASHES.sub("", template)
         self._same[template] += 1
         if self._same[template] > (MOST_CODED if coded else MOST_SAME):
             return True

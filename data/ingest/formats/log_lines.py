@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import compress, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,7 +149,7 @@ class _Between:
         templates = _lines_of(block.translate(None, _DIGITS).lower())
         telling = self._kinds.telling(templates)
         keep = {*range(self._n_after)}
-        for index in [at for at, template in enumerate(templates) if template in telling]:
+        for index in [*compress(count(), map(telling.__contains__, templates))] if telling else ():
             template = templates[index]
             if template not in telling:
                 continue

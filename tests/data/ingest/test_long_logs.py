@@ -88,6 +88,21 @@ def test_blocks_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert 3_002 in whole.numbers
 
 
+def test_a_decisive_line_is_not_lost_among_many_that_hold_words_of_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("data.ingest.formats.log_lines.MOST_BETWEEN", 500)
+    rng = random.Random(3)
+    lost = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+    noise = [
+        f"{rng.getrandbits(64):016x} gpu pcie nvlink queue {rng.getrandbits(64):016x}"
+        for _ in range(3_000)
+    ]
+    log = tmp_path / "log"
+    log.write_text("\n".join([*noise[:400], lost, *noise[400:], *END]), encoding="utf-8")
+    assert 401 in lines_of_log(log, 100, 100, longest=8_192).numbers
+
+
 def test_a_line_without_an_end_is_held_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
