@@ -95,6 +95,20 @@ EVENTS: list[tuple[str, list[Found]]] = [
      [(79, AT, "n1")]),
     ((f"LogRecord #0\nTimestamp: 2026-03-04 05:06:07.2 +0000 UTC\nBody: Str({LOST})\nAttributes:\n"
      "     -> host.name: Str(n1)\n     -> appname: Str(kernel)\n"), [(79, AT, "n1")]),
+    # tools and stores: Talos, metalog, Fabric, Airflow, stern, ArcSight, Grafana, Azure, Kibana
+    (f"10.5.0.31: kern:     err: [{ISO}]: {LOST}", [(79, AT, "10.5.0.31")]),
+    (f"Mar  4 05:06:07 [kernel] [ 9.1] {LOST}", [(79, AT, None)]),
+    (f"[gpu-a03] out: [Wed Mar  4 05:06:07 2026] {LOST}", [(79, AT, "gpu-a03")]),
+    (f"[{ISO[:-1]}.5+0000] {{subprocess.py:93}} INFO - [Wed Mar  4 05:06:07 2026] {LOST}", [(79, AT, None)]),
+    (f'pod-8k fluent-bit [3] host.kmsg: [1772600767.12, {{"msg"=>"{LOST}"}}]', [(79, AT, None)]),
+    (f"CEF:0|Unix|Unix||x:3:1|Syslog|3|rt=Mar 04 2026 05:06:07 dvchost=n1 deviceProcessName=kernel msg={LOST}",
+     [(79, AT, "n1")]),
+    (f'2026-03-04 06:06:07\t{ISO}\t{{"hostname":"n1","transport":"kernel"}}\t{LOST}', [(79, AT, "n1")]),
+    (f'"TimeGenerated [UTC]",Computer,SyslogMessage\n"3/4/2026, 5:06:07.5 AM",n1,"{LOST}"', [(79, AT, "n1")]),
+    (f'@timestamp,host.hostname,message\n"Mar 4, 2026 @ 05:06:07.551",n1,"{LOST}"', [(79, AT, "n1")]),
+    # what begins like such a record and is none
+    (f"{{\n[ 9.1] {LOST}\n", [(79, None, None)]),
+    (f"LogRecord #0\nBody: Str(x)\nMar  4 05:06:07 n1 kernel: {LOST}\n", [(79, AT, "n1")]),
     # what another host's relay wrote as its message
     (f"<134>1 2026-03-04T05:06:09Z relay fwd 811 - - <3>Mar  4 06:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
     (f"Mar  4 05:06:09 hub relay-b: Mar  4 05:06:08 hop relay-a: Mar  4 05:06:07 n1 kernel: {LOST}",
@@ -209,6 +223,12 @@ def test_words_about_an_event_are_none(tmp_path: Path, text: str) -> None:
     assert found(read(tmp_path, text + "\n[    1.0] usb 1-1: new device\n")) == []
 
 
+def test_a_message_stands_without_the_frame_around_it(tmp_path: Path) -> None:
+    status = "I0304 05:06:08.1 1 log_monitor.go:160] New status generated: &{Source:kernel-monitor Events:["
+    text = f"{status}{{Severity:warn Timestamp:{ISO[:10]} 05:06:07 +0000 UTC Message:{LOST}}}] Conditions:[]}}"
+    assert read(tmp_path, text).tables["health_events"]["message"].tolist() == [LOST]
+
+
 def test_29_february_without_a_year_is_the_last_one(tmp_path: Path) -> None:
     frame: Any = read(tmp_path, f"Feb 29 05:06:07 n1 kernel: {LOST}").tables["health_events"]
     assert frame["observed_at"].dt.year.tolist() == [2024]
@@ -219,6 +239,7 @@ def test_29_february_without_a_year_is_the_last_one(tmp_path: Path) -> None:
     [
         (f"gpu7 | CHANGED | rc=0 >>\n[Wed Mar  4 05:06:07 2026] {LOST}", ["gpu7"]),
         (f"gpu7:\n    [Wed Mar  4 05:06:07 2026] {LOST}", ["gpu7"]),
+        (f"[root@gpu7 ~]# dmesg | tail -1\n[ 9.1] {LOST}", ["gpu7"]),
         (f"=== gpu7 ===\n[ 9.1] {LOST}\n=== gpu8 ===\n[ 9.1] {LOST}", ["gpu7", "gpu8"]),
         (f"----------------\ngpu7\n----------------\n[ 9.1] {LOST}", ["gpu7"]),
         (f'ok: [gpu7] => {{\n  "out.stdout_lines": [\n    "[ 9.1] {LOST}"\n  ]\n}}', ["gpu7"]),

@@ -1,4 +1,4 @@
-"""Hosts that gatherers name above the lines of each: Ansible, Salt, dshbak, loops over ssh."""
+"""Hosts named above their lines: by Ansible, Salt, dshbak, loops over ssh, a shell's prompt."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import re
 HEADS = (
     r"^[\w.-]+ \| (?:CHANGED|SUCCESS|FAILED|UNREACHABLE)|^(?:ok|changed|failed|fatal): \["
     r"|^[=#*-]{2,}>? ?[\w.-]+ ?<?[=#*-]{2,}\s*$|^[A-Za-z][\w.-]+:\s*$|^-{8,}\s*$"
+    r"|^\[?[\w.-]+@[\w.-]+[: ].*[#$%] (?:sudo )?(?:dmesg|journalctl)\b"
 )
 """What such a line may be, for a first look."""
+_HEADS = re.compile(HEADS)
 _HOST = r"(?=[A-Za-z.-]*\d)[A-Za-z][\w.-]*"
 _OF_ANSIBLE = re.compile(
     r"(?P<host>[\w.-]+) \| (?:CHANGED|SUCCESS|FAILED|UNREACHABLE)\b"
@@ -17,6 +19,11 @@ _OF_ANSIBLE = re.compile(
 _OF_LOOPS = re.compile(rf"[=#*-]{{2,}}>? ?(?P<host>{_HOST}) ?<?[=#*-]{{2,}}\s*\Z")
 _OF_SALT = re.compile(rf"(?P<host>{_HOST}):\s*\Z")
 _ALONE = re.compile(rf"\s*(?P<host>{_HOST})\s*\Z")
+_PROMPT = re.compile(
+    r"\[?[\w.-]+@(?P<host>[\w.-]+)[: ][^#$%]*[#$%] (?:sudo )?(?:dmesg|journalctl)\b"
+    r"(?!.*\s(?:-D|-M|--(?:directory|file|machine))\b)"
+)
+"""A shell's prompt before a command that prints the kernel's log of the host itself."""
 _DASHES = re.compile(r"-{8,}\s*\Z")
 
 
@@ -43,7 +50,10 @@ class Gathered:
         if self._indented and line[:1].strip():
             self.host, self._indented = None, False
         found = _ALONE.match(line) if self.awaits_host else None
-        found = found or _OF_ANSIBLE.match(line) or _OF_LOOPS.match(line)
+        if found is None and not _HEADS.match(line):
+            self.awaits_host = False
+            return
+        found = found or _OF_ANSIBLE.match(line) or _OF_LOOPS.match(line) or _PROMPT.match(line)
         self.awaits_host = _DASHES.match(line) is not None
         if found is not None:
             named = found.groupdict()

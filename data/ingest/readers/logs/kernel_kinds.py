@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from data.ingest.readers.logs.kernel_line import pci_address
+from data.ingest.readers.logs.kernel_line import pci_address, without_frame
 
 _ADDRESS = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _DEVICE = rf"\b[a-z][\w-]{{0,40}} {_ADDRESS}:? "
@@ -112,9 +112,10 @@ KINDS = (
           r"nvme nvme\d+: (?:controller is down|Removing after probe failure|"
           r"Device not ready; abort|Disabling device after reset failure)"),
     _kind("nvme_timeout", "warning", "nvme nvme", r"nvme nvme\d+: I/O (?:tag )?\d+ .{0,80}timeout"),
-    _kind("disk_error", "warning", "error, dev |Buffer I/O error on dev",
+    _kind("disk_error", "warning", "error, dev |Buffer I/O error on dev|md/raid",
           r"(?:(?:blk_update_request|print_req_error): )?"
-          r"(?:I/O|critical (?:medium|target)) error, dev |Buffer I/O error on dev"),
+          r"(?:I/O|critical (?:medium|target)) error, dev |Buffer I/O error on dev"
+          r"|md/raid\S{1,20}: Disk failure on"),
     # File systems. A local one that shut itself down serves nobody any more; a server that does not
     # answer is at fault itself, or the network.
     _kind("filesystem_stopped", "critical", "read-only|readonly|hutting down|has been shut down",
@@ -137,7 +138,6 @@ MARKERS = tuple(dict.fromkeys(marker for kind in KINDS for marker in kind.marker
 """Texts of which every line that matters holds one."""
 _HOST_SAID = re.compile(r"\bkernel\b|^\s*[\w.-]*\w(?::|\s\|)\s")
 _OF_GPU = re.compile(rf"nvidia ({_ADDRESS})")
-_REPEATED = re.compile(r"message repeated \d+ times: \[")
 
 
 def report_of(text: str) -> Report | None:
@@ -155,9 +155,8 @@ def report_of(text: str) -> Report | None:
         if any(marker in text for marker in kind.markers):
             found = kind.pattern.search(text)
             if found is not None:
-                before, message = text[: found.start()], text[found.start() :].strip()
-                if _REPEATED.search(before):
-                    message = message.removesuffix("]").rstrip()
+                before = text[: found.start()]
+                message = without_frame(before, text[found.start() :].strip())
                 device = _OF_GPU.match(message)
                 return Report(kind, before, message, pci_address(device[1]) if device else None)
     return None

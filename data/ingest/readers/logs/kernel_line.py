@@ -168,7 +168,7 @@ def bare(text: str) -> str:
         text = text[quoted.end() :].rstrip("”“»").strip()
     if text.startswith("\\["):  # as wikis keep it
         text = _ESCAPES.sub(r"\1", text)
-    if any(mark in text for mark in OTHER_SPELLINGS):
+    if "xid (" in text or "XID (" in text:
         text = _OTHER_CASE.sub(lambda said: _USUAL_CASE.get(said[0].lower(), said[0].lower()), text)
     return _CUT_STAMP.sub("", text)
 
@@ -184,10 +184,23 @@ def split_line(text: str) -> tuple[str, str] | None:
     start = _START.search(text)
     if start is None:
         return None
-    before, message = text[: start.start()], text[start.start() :].strip()
+    before = text[: start.start()]
+    return before, without_frame(before, text[start.start() :].strip())
+
+
+def without_frame(before: str, message: str) -> str:
+    """A message without what closes the frame that was opened before it.
+
+    Examples
+    --------
+    >>> without_frame("message repeated 3 times: [ ", "NVRM: x]")
+    'NVRM: x'
+    """
     if _REPEATED.search(before):
-        message = message.removesuffix("]").rstrip()
-    return before, message
+        return message.removesuffix("]").rstrip()
+    if before.endswith("Message:"):  # of node-problem-detector
+        return message.partition("}")[0]
+    return message
 
 
 def fault_of(message: str) -> Fault | str:

@@ -26,7 +26,14 @@ from data.ingest.readers.logs.kernel_line import (
     switch_error,
     whole_start,
 )
-from data.ingest.readers.logs.kernel_prefix import Prefix, is_logged, leading, prefix_of, zoned
+from data.ingest.readers.logs.kernel_prefix import (
+    Prefix,
+    in_zone_of,
+    is_logged,
+    leading,
+    prefix_of,
+    zoned,
+)
 from data.ingest.readers.logs.kernel_times import KernelTimes
 from data.ingest.readers.logs.records import Table, begins_json
 from data.ingest.readers.logs.relayed import (
@@ -337,6 +344,8 @@ class KernelLog(HealthLog):
         if beside.time is None and beside.uptime_s is None:
             return replace(prefix, host=host)
         own = zoned(prefix, beside.time)
+        if beside.zone and not own.zone and own.time and beside.time and own.time.tzinfo is None:
+            own = in_zone_of(own, beside)
         is_known = beside.time is not None and beside.time.tzinfo is not None
         is_certain = own.time is not None and (own.time.tzinfo is not None or not is_known)
         return replace(own if is_certain else beside, host=host)

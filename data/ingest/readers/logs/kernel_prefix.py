@@ -50,13 +50,15 @@ _FORM = re.compile(
       |(?=(?:[^\s\d\[<:]{{1,9}}|\d{{1,2}}[月월])\s+[\w.])(?:{_WEEKDAY},?\s+)?{_BARE}(?=[\s:]):?)
     | (?P<iso>\[{_ISO}\]:?|{_ISO}(?=[\s:\[]|$):?) | (?P<full>{_FULL})(?=\s)
     | (?P<unix>{_UNIX})(?=\s))
-  | (?P<tag>(?:{_CARRIER})(?:\[[\w/]+\])?:|(?:kern\t\w+\t)?kernel\t)
+  | (?P<tag>(?:{_CARRIER})(?:\[[\w/]+\])?:|(?:kern\t\w+\t)?kernel\t(?:\w+\t)?
+      |\[kernel\](?=\s))
   | (?P<kmsg>(?:\d+\.\d+[^\s,;]*,)?(?P<rank>\d{{1,3}}),\d+,(?P<micros>\d+),[^;]*;)
   | (?P<delta>\[\s*(?:\+\s*\d+\.\d+|<\s*\d+\.\d+\s*>)\s*\]|\[\.\.\.\])        # dmesg -e, -td
-  | (?P<caller>\[\s*[TC]\d+\]|\[\d\d:\d\d(?::\d\d(?:\.\d+)?)?\](?=\s)|\[kern/\w+\])
+  | (?P<caller>\[\s*[TC]\d+\]|\[\d\d:\d\d(?::\d\d(?:\.\d+)?)?\](?=\s)|\[kern[./]\w+\]
+      |\{{\w+\.py:\d+\}}\s(?:INFO|WARNING|ERROR)\s-(?=\s))                      # Airflow
   | (?:host|hostname|node)=(?P<stated>[\w.:-]*\w)(?=\s)
   | (?P<repeated>message\srepeated\s\d+\stimes:\s\[)
-  | (?P<facility>(?P<by>{_FACILITIES})\s*:\s?[a-z]+\s*:(?=\s)
+  | (?P<facility>(?P<by>{_FACILITIES})\s*:\s*[a-z]+\s*:(?=\s)
       |[a-z]+\d?\.[a-z]+:?\s+(?=kernel\b))                                     # dmesg -x, Talos
   | (?P<app>(?:kernel|-)\s(?:-|\d+)\s(?:-|[\w.-]+)\s(?:-|(?:{_DATA})+)(?:\s|$))  # RFC 5424
   | (?P<gathered>\[\d+,\d+\]<std(?:out|err)>:|\[(?:pod|container)/\S+\]        # mpirun, kubectl
@@ -66,7 +68,7 @@ _FORM = re.compile(
       (?={_PRIORITY}(?:\[|\d{{4}}-|(?:{_MONTH})\s|NVRM|nvid)))                 # grep
   | (?P<named>(?!kernel\b)(?P<who>[\w.-]*\w)(?::|\s?\|)\s+(?={_MACHINE}))       # pdsh, clush
   | (?P<peer>\A(?:from\s)?(?P<ip>\d+\.\d+\.\d+\.\d+)(?::\d+)?:?\s+(?={_MACHINE}))  # netconsole
-  | (?P<boxed_host>\[(?P<boxed>(?!{_CONSOLE})[a-z][\w.-]*\d[\w.-]*)\](?=\s))
+  | (?P<boxed_host>\[(?P<boxed>(?!{_CONSOLE})[a-z][\w.-]*\d[\w.-]*)\](?:\s(?:out|err):)?(?=\s))
   | (?P<detector>[IWEF]\d{{4}}\s[\d:.]+\s+\d+\s\S+:\d+\]\sNew\sstatus\sgenerated:\s
       &\{{Source:kernel-monitor\s.*?Timestamp:(?P<status>\S+\s\S+\s\S+)\s.*?Message:\Z)
   | (?P<nil>-(?=\s))
@@ -451,6 +453,16 @@ def zoned(inner: Prefix, outer: datetime | None) -> Prefix:
     if abs(ahead_s - offset_s) >= _DELAY_S or abs(offset_s) > 14 * 3600:
         return inner
     return Prefix(inner.host, (time - timedelta(seconds=offset_s)).replace(tzinfo=UTC))
+
+
+def in_zone_of(inner: Prefix, outer: Prefix) -> Prefix:
+    """A time with the zone and year of another one that it lags by less than two minutes."""
+    if inner.time is None or outer.time is None:
+        return inner
+    time = inner.time if inner.has_year else inner.time.replace(year=outer.time.year)
+    if abs((outer.time - time).total_seconds()) >= _DELAY_S:
+        return inner
+    return Prefix(inner.host, time, zone=outer.zone)
 
 
 def _has(time: datetime, year: int) -> bool:

@@ -7,6 +7,7 @@ Latin-1 that was read as UTF-8. Japanese, Chinese and Korean number their months
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # ruff: noqa: RUF001 - letters of other alphabets are meant
 _NAMES = {
@@ -68,6 +69,7 @@ MONTH = rf"(?:(?i:{'|'.join(map(re.escape, _LONGEST_FIRST))})[^\W\d_]*\.?|\d{{1,
 """An expression for the name of a month."""
 
 
+@lru_cache(maxsize=256)
 def month_of(name: str) -> int | None:
     """The number of a month; None where the name is none, or that of two.
 

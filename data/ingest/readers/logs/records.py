@@ -19,7 +19,7 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 _ARROW = re.compile(rf"({_STRING})\s*=>\s*")
 _BARE_TIME = re.compile(r"(:\s*)(\d{4}-\d\d-\d\dT[^\s,}\]]+)")
 """A time as Ruby shows it, without quotation marks."""
-_FLUENT = re.compile(r"\s*\[\d+\] \S+: (?=\[|\Z)")
+_FLUENT = re.compile(r"\s*(?:[\w./-]+\s+){0,3}\[\d+\] \S+: (?=\[|\Z)")
 """What Fluent Bit writes before a record: its number in the batch, and the tag."""
 _OBJECT = re.compile(r'\{\s*(?:\\?"|\Z|\})')
 _WORDS = re.compile(
@@ -27,7 +27,8 @@ _WORDS = re.compile(
 )
 """A pair of logfmt, or another word."""
 _TOKENS = re.compile(rf'{_STRING}|"(?P<open>(?:[^"\\]|\\.)*)\\?\Z|[\[\]{{}},]', re.DOTALL)
-_CELL = re.compile(r"[\w@. -]{1,40}")
+_CELL = re.compile(r"[\w@. -]{1,40}(?: \[utc\])?")
+_OF_CEF = re.compile(r"(?:(?<=\|)|\s)(?P<name>\w+)=")
 
 
 def begins_json(text: str) -> int | None:
@@ -124,7 +125,9 @@ def pairs_in(text: str, needed: Collection[str] = ()) -> tuple[int, dict[str, st
     >>> pairs_in("NVRM: Xid (PCI:0000:3b:00): 79, pid=7, name=x, gone") is None
     True
     """
-    if "=" not in text:
+    if "CEF:" in text and "|" in text:
+        return _pairs_of_cef(text)
+    if '="' not in text:
         return None
     begin, pairs = len(text), dict[str, str]()
     for word in _WORDS.finditer(text):
@@ -135,6 +138,18 @@ def pairs_in(text: str, needed: Collection[str] = ()) -> tuple[int, dict[str, st
         pairs[word["name"]] = word["bare"] if word["text"] is None else _unescaped(word["text"])
     is_record = len(pairs) > 1 and (not needed or any(name.lower() in needed for name in pairs))
     return (begin, pairs) if is_record else None
+
+
+def _pairs_of_cef(text: str) -> tuple[int, dict[str, str]] | None:
+    """The pairs of an event of ArcSight, whose values may hold blanks."""
+    begin = text.rindex("|") + 1
+    names = [*_OF_CEF.finditer(text, begin)]
+    ends = [*(name.start() for name in names[1:]), len(text)]
+    pairs = {
+        name["name"]: text[name.end() : end].replace("\\=", "=")
+        for name, end in zip(names, ends, strict=True)
+    }
+    return (text.index("CEF:"), pairs) if pairs else None
 
 
 def _unescaped(quoted: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest.reader import RecordError
@@ -39,21 +39,23 @@ if TYPE_CHECKING:
 _TEXTS = frozenset({
     *MESSAGES, "_msg", "line", "text", "raw", "_raw", "original", "body", "stringvalue", "content",
     "short_message", "full_message", "@message", "textpayload", "payload", "logline", "data",
-    "event", "syslogmessage", "renderedmessage",
+    "event", "syslogmessage", "renderedmessage", "value",
 })  # fmt: skip
 """Names under which a record keeps the line itself."""
 _HOSTS = (
     *HOSTS, "kubernetes_host", "syslog_hostname", "source_host", "_host", "syslog_host",
-    "compute_googleapis_com/resource_name", "resource_name", "vm_name", "source",
+    "compute_googleapis_com/resource_name", "resource_name", "vm_name", "dvchost", "logsource",
+    "source",
 )  # fmt: skip
 _TIMES = (
     *TIMES, "_time", "ts", "date", "timeunixnano", "observedtimeunixnano", "eventtime",
-    "timegenerated", "zeit",
+    "timegenerated", "timegenerated [utc]", "zeit", "isodate", "rt",
 )  # fmt: skip
 _WRITERS = (
     *TRANSPORTS, *PROGRAMS, "ident", "process_name", "app_name", "app", "programname", "process",
     "logger", "caller", "syslog_appname", "syslog_program", "unit", "_comm", "_application",
     "application", "application_name", "processname", "_app_name", "programm",
+    "deviceprocessname",
 )  # fmt: skip
 """Names under which a record says which program wrote the line."""
 _HOLDERS = frozenset({"stream", "labels", "fields", "_source", "attributes", "kubernetes"})
@@ -66,6 +68,7 @@ _ASIDE = frozenset({
 _BEFORE = re.compile(r"(?:(?P<stamped>.*\S)\s+)?(?P<tag>[\w.*/-]+)(?:\[\d+\])?:\s*")
 _RELAYS = re.compile(r"fluent|td-agent|vector|promtail|filebeat|otel|logstash|alloy|syslog", re.I)
 _FACILITY = re.compile(r"(?:\w+\.)?\bkern\.\w+:?\s*\Z")
+_OF_GRAFANA = re.compile(r"(?:[^\t]*\t)?(?P<time>\d{4}-\S+)\t(?P<labels>\{[^\t]*\})\t(?P<line>.*)")
 _LAST_TIME = re.compile(r"\s\d{4}-\d\d-\d\d[T ][\d:.]+(?: ?[+-]\d\d:?\d\d|Z)\s*\Z")
 _LABELLED = re.compile(
     r'(?P<time>\d{4}-\S+)\s+\{(?P<labels>(?:[\w.]+="(?:[^"\\]|\\.)*",?\s*)+)\}\s*(?P<line>.*)'
@@ -75,7 +78,10 @@ _FACILITIES = ("syslog_facility", "facility", "syslog_facility_code", "syslog_fa
 _OF_PROGRAMS = frozenset({"syslog", "stdout", "journal"})
 """How the journal received what it did not read from the kernel."""
 _TAGGED = re.compile(r".{0,120}\bkernel(?:\[\d+\])?: ")
-_HOST = re.compile(r"(?=\D*\d)[A-Za-z][\w.-]*")
+_HOST = re.compile(r"(?=[A-Za-z._]*[\d-])[A-Za-z][\w.-]*")
+_OF_AMERICA = re.compile(
+    r"(?P<day>\d{1,2}/\d{1,2}/\d{4}),? (?P<clock>\d{1,2}:\d\d:\d\d)(?:\.\d+)? (?P<half>[AP]M)"
+)
 _FRACTION = re.compile(r"\d{9,10}\.\d+")
 _DEEPEST = 4
 """JSON in JSON in JSON; the limit of depth holds in each."""
@@ -134,7 +140,7 @@ def said_by_entry(fields: Mapping[str, Any], limits: Limits = DEFAULTS) -> list[
 def said_in_pairs(before: str, pairs: Mapping[str, str], limits: Limits = DEFAULTS) -> list[Said]:
     """The lines in pairs of logfmt, which any program writes: the kernel's where it is named."""
     around = _around(before)
-    named = {pairs[name].lower() for name in (*_WRITERS, "facility") if name in pairs}
+    named = _of({name.lower(): said for name, said in pairs.items()}, (*_WRITERS, "facility"))
     lines = list(_lines(dict(pairs), around or {}, limits))
     if around is not None and (named & OF_KERNEL or _FACILITY.search(before)):
         return lines
@@ -149,7 +155,11 @@ def said_of_labels(text: str, limits: Limits = DEFAULTS) -> list[Said] | None:
     >>> said_of_labels('2026-03-04T05:06:07Z {host="n1", transport="kernel"} lost')[0].beside.host
     'n1'
     """
-    found = _LABELLED.fullmatch(text)
+    if "\t{" in text and (table := _OF_GRAFANA.fullmatch(text)):
+        inner: Any = next(values_in(table["labels"], ()), None)
+        labels = labels_of(inner if isinstance(inner, dict) else {}) | {"time": table["time"]}
+        return list(_line(table["line"], labels, limits, 0))
+    found = _LABELLED.fullmatch(text) if '="' in text else None
     if found is None:
         return None
     _, labels = pairs_in(found["labels"].replace('",', '" ')) or (0, {})
@@ -334,6 +344,10 @@ def _when(text: str) -> Prefix:
         if _FRACTION.fullmatch(text):
             return Prefix(time=EPOCH + timedelta(seconds=float(text)))
         return Prefix(time=EPOCH + timedelta(microseconds=nanoseconds(text) // 1_000))
+    if by_clock_of_12 := _OF_AMERICA.fullmatch(text):
+        text = datetime.strptime(  # noqa: DTZ007  of the cluster's zone
+            "{day} {clock} {half}".format_map(by_clock_of_12.groupdict()), "%m/%d/%Y %I:%M:%S %p"
+        ).isoformat(" ")
     with suppress(RecordError):
-        return prefix_of(f"{text} ") or Prefix()
+        return prefix_of(f"{text.replace(' @ ', ' ')} ") or Prefix()
     return Prefix()

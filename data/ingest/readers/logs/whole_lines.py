@@ -27,6 +27,8 @@ _MAY_BE_FIELD = re.compile(FIELDS)
 _OPENS = re.compile(r"(?:.*=> )?\{\s*\Z")
 """How a record begins that goes on over lines, up to one that begins with its closing brace."""
 _MOST_OF_RECORD = 400  # lines
+_OF_DUMP = re.compile(r"\s*->|(?:Attributes|Trace ID|Span ID|Flags|Severity\w+|EventName):")
+"""Other lines of the same."""
 _DUMPED = re.compile(
     r"\s*(?:-> )?(?P<name>[\w.]+): (?:(?:Str|Map)\((?P<text>.*)\)|(?P<bare>\S.*))\Z"
 )
@@ -101,8 +103,8 @@ class WholeLines:
             if field["name"] == "Body":
                 self._dump_line = line
                 return whole
-        elif not line.text:
-            return self._end_dump()
+        elif not _OF_DUMP.match(line.text):
+            return self._end_dump() + self.take(line)
         self._skipped["no_fault"] += 1
         return whole
 
@@ -116,7 +118,8 @@ class WholeLines:
         self._record.append(line)
         if line.whole.startswith("}"):
             return self._end_record()
-        if len(self._record) > _MOST_OF_RECORD:
+        is_record = len(self._record) == 1 or self._record[1].text.startswith('"')
+        if not is_record or len(self._record) > _MOST_OF_RECORD:
             lines, self._record = self._record, []
             return [whole for each in lines for whole in self._taken(each)]
         return []
