@@ -172,12 +172,13 @@ class Tally:
             last_at=self.last_at,
             clusters=tuple(sorted(self.clusters)),
             local=frozenset(self.clock.local),
-            notices=[
-                *self.clock.notices(),
-                *(f"{text}: {n:,}" for text, n in self.told.items() if n),
-                *self.notices,
-            ],
+            notices=self.all_notices(),
         )
+
+    def all_notices(self) -> list[str]:
+        """What users must know: of times, of single records, of the input."""
+        told = (f"{text}: {n:,}" for text, n in self.told.items() if n)
+        return [*self.clock.notices(), *told, *self.notices]
 
 
 @dataclass

@@ -138,8 +138,9 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     found = _found(lines, templates)
     if not found:
         return []
-    kinds = {templates[one.index] for one in found}
-    speaking = {index for index, template in enumerate(templates) if template in kinds}
+    kinds = {templates[one.index] for one in found if not one.doubtful}
+    speaking = {one.index for one in found}
+    speaking |= {index for index, template in enumerate(templates) if template in kinds}
     fatal = {
         one.index
         for one in found

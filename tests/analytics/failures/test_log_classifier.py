@@ -420,3 +420,16 @@ def test_many_ranks_that_give_up_alike_are_no_progress_after_the_cause() -> None
 )  # fmt: skip
 def test_words_of_accelerators_fabrics_and_hosts(lines: list[str], cause: str) -> None:
     assert classify_log(["step 10 loss 2.1", *lines]).cause == cause
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "effective BER 1e-15 (limit 1e-12), LinkErrorRecovery +1",
+        "Maintenance maint_nov starts in 5 days",
+        "recovery_strategy.py:291] Cluster preempted or failed. Cluster status: STOPPED",
+    ],
+)
+def test_what_is_measured_announced_or_undecided_is_no_cause(line: str) -> None:
+    lost = "NCCL error: remote process exited or there was a network error"
+    assert classify_log([line, "step 10 loss 2.1", lost]).domain == "unknown"

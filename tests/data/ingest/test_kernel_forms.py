@@ -106,6 +106,21 @@ EVENTS: list[tuple[str, list[Found]]] = [
     (f'2026-03-04 06:06:07\t{ISO}\t{{"hostname":"n1","transport":"kernel"}}\t{LOST}', [(79, AT, "n1")]),
     (f'"TimeGenerated [UTC]",Computer,SyslogMessage\n"3/4/2026, 5:06:07.5 AM",n1,"{LOST}"', [(79, AT, "n1")]),
     (f'@timestamp,host.hostname,message\n"Mar 4, 2026 @ 05:06:07.551",n1,"{LOST}"', [(79, AT, "n1")]),
+    (f'{ISO} {{host="n1"}} {LOST}', [(79, AT, "n1")]),
+    (f"CEF:0|Unix|Unix||x:3:1|Syslog|3|dvchost=n1 deviceProcessName=kernel msg={LOST} a|b=c",
+     [(79, None, "n1")]),
+    # what names a stream or file is no host, and takes none away
+    (json.dumps({"host": "n1", "time": ISO, "event": {"source": "stdout", "log": LOST}}), [(79, AT, "n1")]),
+    # cut off right behind a text that is whole; arrows and times within a message
+    (f'{{"MESSAGE":"{LOST}","_HOSTNAME":"n1"', [(79, None, "n1")]),
+    (f'{{"MESSAGE":"{LOST}"', [(79, None, None)]),
+    (journal(f"{LOST} => at: {ISO}"), [(79, AT, "n1")]),
+    # times at the end of time, or of no time
+    (json.dumps({"log": f"Mar  4 05:06:07 n1 kernel: {LOST}", "time": "9999-12-31T23:59:59Z"}),
+     [(79, "12-31 23:59:59", "n1")]),
+    (json.dumps({"timegenerated": "13/45/2026, 5:06:07 AM", "computer": "n1", "msg": LOST}), [(79, None, "n1")]),
+    (f"<1>1 2026-02-30T05:06:07Z relay fwd 8 - - <3>Mar  4 05:06:07 n1 kernel: {LOST}", [(79, AT, "n1")]),
+    (f"13月 04 05:06:07 n1 kernel: {LOST}", [(79, None, "n1")]),
     # what begins like such a record and is none
     (f"{{\n[ 9.1] {LOST}\n", [(79, None, None)]),
     (f"LogRecord #0\nBody: Str(x)\nMar  4 05:06:07 n1 kernel: {LOST}\n", [(79, AT, "n1")]),
@@ -209,6 +224,10 @@ NONE = [
     json.dumps({"short_message": LOST, "_application": "runbook-bot", "host": "n1"}),
     # a program on the host itself quotes what the kernel said
     f"Mar  4 05:06:09 n1 gpud[7]: Mar  4 05:06:07 n1 kernel: {LOST}",
+    f"Mar  4 05:06:09 n1.x.org gpud[7]: Mar  4 05:06:07 n1 kernel: {LOST}",
+    f"Mar  4 05:06:09 n1 app[7]: {ISO} {json.dumps({'msg': LOST})}",
+    f"[{ISO}] {{subprocess.py:93}} INFO - {LOST}",
+    f"train2: setting [ 9.1] {LOST}",
     # cut within its number
     "[ 9.1] nvidia-nvswitch2: SXid (PCI:0000:c7:00.0): 20",
     # programs that write logfmt, and the records of klog
@@ -256,3 +275,6 @@ def test_the_host_that_a_gatherer_names_above_the_lines(
         duckdb.cursor(),
     )
     assert batch.tables["health_events"]["node"].tolist() == hosts
+    told = [notice for notice in batch.notices if "the name above their lines" in notice]
+    assert len(told) == len(hosts)
+    assert set(told) <= set(kernel_events(str(path), Options()).notices)

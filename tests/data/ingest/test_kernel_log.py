@@ -333,7 +333,7 @@ def test_a_leap_day_without_year_is_put_into_a_leap_year(tmp_path: Path) -> None
     assert only(read(tmp_path, line))["observed_at"].year == 2024
     batch = read(tmp_path, line, year=2025)
     assert rows(batch)[0]["observed_at"] is None
-    assert batch.notices == ["events without any time: 1"]
+    assert batch.notices == ["events without any time, or at one that does not exist: 1"]
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_a_leap_day_without_year_is_put_into_a_leap_year(tmp_path: Path) -> None
 def test_an_event_at_a_time_that_does_not_exist_has_none(tmp_path: Path, line: str) -> None:
     batch = read(tmp_path, line, node="n1")
     assert rows(batch)[0]["observed_at"] is None
-    assert batch.notices == ["events without any time: 1"]
+    assert batch.notices == ["events without any time, or at one that does not exist: 1"]
 
 
 def test_local_times_are_read_in_the_zone_of_the_cluster(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
             for line_no, row in zip(log.line_of_row, log.rows, strict=True)
             if row.check_name in _OF_THE_DRIVER
         ]
-    notices = (*log.times.notices(), *log_file.notices())
+    notices = (*log.all_notices(), *log_file.notices())
     log.rejected.extend(log_file.too_long)
     return KernelEvents(tuple(events), tuple(log.rejected), notices)
 

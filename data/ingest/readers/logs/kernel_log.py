@@ -28,7 +28,6 @@ from data.ingest.readers.logs.kernel_line import (
 )
 from data.ingest.readers.logs.kernel_prefix import (
     Prefix,
-    in_zone_of,
     is_logged,
     leading,
     prefix_of,
@@ -332,6 +331,10 @@ class KernelLog(HealthLog):
         node = prefix.host or stated or self._gathered.host or stated
         if node is None:
             raise RecordError("no host on the line: pass --node")
+        if not (prefix.host or stated) and self._gathered.host:
+            self.told[
+                f"events of {node!r}, the name above their lines (pass --node where it is no host)"
+            ] += 1
         observed_at = self.times.instant(prefix)
         self.saw(self.cluster, observed_at)
         return node, observed_at
@@ -344,8 +347,6 @@ class KernelLog(HealthLog):
         if beside.time is None and beside.uptime_s is None:
             return replace(prefix, host=host)
         own = zoned(prefix, beside.time)
-        if beside.zone and not own.zone and own.time and beside.time and own.time.tzinfo is None:
-            own = in_zone_of(own, beside)
         is_known = beside.time is not None and beside.time.tzinfo is not None
         is_certain = own.time is not None and (own.time.tzinfo is not None or not is_known)
         return replace(own if is_certain else beside, host=host)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from calendar import isleap
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -33,7 +34,7 @@ _UNIX = r"\d{9,10}\.\d+"
 _END = r"(?:\s*<\s*[\d.]+\s*>)?\s*\]:?"  # dmesg -d puts the seconds since the line before here
 _PRIORITY = r"(?:<\d{1,3}>(?:1\s)?\s*)?"
 _ZONED = rf"\d{{4}}-\d\d-\d\dT{_CLOCK}(?:Z|[+-]\d\d:?\d\d)"
-_MACHINE = rf"[\[<\d]|kern\b|{MONTH}\s|{_WEEKDAY}\s\d{{4}}-"
+_MACHINE = rf"[\[<\d]|kern\b|{MONTH}\s+\d|{_WEEKDAY}\s\d{{4}}-"
 _DATA = r'\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]'
 """Structured data of RFC 5424, whose values may hold brackets."""
 _FACILITIES = r"kern|user|mail|daemon|auth|authpriv|syslog|lpr|news|uucp|cron|ftp|local\d"
@@ -55,7 +56,7 @@ _FORM = re.compile(
   | (?P<kmsg>(?:\d+\.\d+[^\s,;]*,)?(?P<rank>\d{{1,3}}),\d+,(?P<micros>\d+),[^;]*;)
   | (?P<delta>\[\s*(?:\+\s*\d+\.\d+|<\s*\d+\.\d+\s*>)\s*\]|\[\.\.\.\])        # dmesg -e, -td
   | (?P<caller>\[\s*[TC]\d+\]|\[\d\d:\d\d(?::\d\d(?:\.\d+)?)?\](?=\s)|\[kern[./]\w+\]
-      |\{{\w+\.py:\d+\}}\s(?:INFO|WARNING|ERROR)\s-(?=\s))                      # Airflow
+      |\{{\w+\.py:\d+\}}\s(?:INFO|WARNING|ERROR)\s-(?=\s\[))                    # Airflow
   | (?:host|hostname|node)=(?P<stated>[\w.:-]*\w)(?=\s)
   | (?P<repeated>message\srepeated\s\d+\stimes:\s\[)
   | (?P<facility>(?P<by>{_FACILITIES})\s*:\s*[a-z]+\s*:(?=\s)
@@ -217,10 +218,17 @@ def _passed_on(text: str) -> Prefix | None:
         return None
     if found is None or found.host is None:
         return None
-    if not inner.startswith("<") and found.host in outer.split():
+    if _short_name(found.host) in map(_short_name, outer.split()):
         return None  # a program on the host itself quotes it
     received = _ZONED_AT.search(outer)
-    return zoned(found, datetime.fromisoformat(received[0]) if received else None)
+    with suppress(ValueError):  # a day that does not exist
+        return zoned(found, datetime.fromisoformat(received[0]) if received else None)
+    return found
+
+
+def _short_name(host: str) -> str:
+    """A host's name without its domain, an address whole."""
+    return host if host[:1].isdigit() else host.partition(".")[0].lower()
 
 
 def leading(text: str) -> Prefix | None:
@@ -442,7 +450,14 @@ def zoned(inner: Prefix, outer: datetime | None) -> Prefix:
         or inner.zone is not None
     ):
         return inner
-    received = outer.astimezone(UTC).replace(tzinfo=None)
+    try:
+        return _in_zone(inner, time, outer.astimezone(UTC).replace(tzinfo=None))
+    except (ValueError, OverflowError):  # at the first or last year that a date may have
+        return inner
+
+
+def _in_zone(inner: Prefix, time: datetime, received: datetime) -> Prefix:
+    """A wall-clock time in the zone that the time of its receipt (UTC) tells."""
     if not inner.has_year:
         years = [y for y in (received.year - 1, received.year, received.year + 1) if _has(time, y)]
         if not years:
@@ -453,16 +468,6 @@ def zoned(inner: Prefix, outer: datetime | None) -> Prefix:
     if abs(ahead_s - offset_s) >= _DELAY_S or abs(offset_s) > 14 * 3600:
         return inner
     return Prefix(inner.host, (time - timedelta(seconds=offset_s)).replace(tzinfo=UTC))
-
-
-def in_zone_of(inner: Prefix, outer: Prefix) -> Prefix:
-    """A time with the zone and year of another one that it lags by less than two minutes."""
-    if inner.time is None or outer.time is None:
-        return inner
-    time = inner.time if inner.has_year else inner.time.replace(year=outer.time.year)
-    if abs((outer.time - time).total_seconds()) >= _DELAY_S:
-        return inner
-    return Prefix(inner.host, time, zone=outer.zone)
 
 
 def _has(time: datetime, year: int) -> bool:

@@ -40,6 +40,9 @@ class KernelTimes(LocalClock):
             return self.utc_of_named_zone(time, self._cluster, prefix.zone)
         except ValueError as error:
             raise RecordError(str(error)) from None
+        except OverflowError:  # at the first or last year that a date may have
+            self._n_timeless += 1
+            return None
 
     def notices(self) -> list[str]:
         """What had to be assumed or stays unknown."""
@@ -59,7 +62,9 @@ class KernelTimes(LocalClock):
                 f"with the time of the boot): {self._n_uptime:,}"
             )
         if self._n_timeless:
-            notices.append(f"events without any time: {self._n_timeless:,}")
+            notices.append(
+                f"events without any time, or at one that does not exist: {self._n_timeless:,}"
+            )
         return notices
 
     def _since_boot(self, uptime_s: float | None) -> datetime | None:

@@ -28,7 +28,9 @@ _WORDS = re.compile(
 """A pair of logfmt, or another word."""
 _TOKENS = re.compile(rf'{_STRING}|"(?P<open>(?:[^"\\]|\\.)*)\\?\Z|[\[\]{{}},]', re.DOTALL)
 _CELL = re.compile(r"[\w@. -]{1,40}(?: \[utc\])?")
-_OF_CEF = re.compile(r"(?:(?<=\|)|\s)(?P<name>\w+)=")
+_NAMED = re.compile(rf"(?P<name>[\w.]+)=(?P<text>{_STRING})")
+_OF_CEF = re.compile(r"(?:\A|\s)(?P<name>\w+)=")
+_BARS_OF_CEF = 7
 
 
 def begins_json(text: str) -> int | None:
@@ -74,34 +76,43 @@ def values_in(text: str, kept: Collection[str], limits: Limits = DEFAULTS) -> It
         raise RecordError(limits.depth_reason)
     decoder, at = json.JSONDecoder(strict=False), 0
     text = without_lone_surrogates(text).strip()
-    if "=>" in text:
-        text = _BARE_TIME.sub(r'\1"\2"', _ARROW.sub(r"\1: ", text))
+    text, n_arrows = _ARROW.subn(r"\1: ", text) if "=>" in text else (text, 0)
+    if n_arrows:
+        text = _BARE_TIME.sub(r'\1"\2"', text)
     while at < len(text):
         try:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             if at and text[at] not in "{[":
                 return
-            with suppress(ValueError, RecursionError):
-                yield decoder.raw_decode(_closed(text[at:], kept))[0]
+            for closed in _closed(text[at:], kept):
+                with suppress(ValueError, RecursionError):
+                    yield decoder.raw_decode(closed)[0]
+                    return
             return
         yield value
         while at < len(text) and text[at] in ", \t\r\n\x1e":
             at += 1
 
 
-def _closed(text: str, kept: Collection[str]) -> str:
-    """JSON that was cut off, closed: without the member in which the cut lies, unless kept."""
+def _closed(text: str, kept: Collection[str]) -> Iterator[str]:
+    """JSON that was cut off, closed: whole, else without the member in which the cut lies.
+
+    That is kept where its name is, or where its text or brackets end before the cut.
+    """
     closing: list[str] = []
-    whole, last = "", ""
+    without_last, name, name_end, ends_whole = "", "", 0, False
     for token in _TOKENS.finditer(text):
         mark, end = token[0], token.end()
+        ends_whole = mark != ","
         if token["open"] is not None:
-            if last.lower() in kept:
-                return text.removesuffix("\\") + '"' + "".join(reversed(closing))
+            is_value = text[name_end : token.start()].strip() == ":"
+            if is_value and name.lower() in kept:
+                yield text.removesuffix("\\") + '"' + "".join(reversed(closing))
+            ends_whole = False
             break
         if mark[0] == '"':
-            last = mark[1:-1]
+            name, name_end = mark[1:-1], end
             continue
         if mark in "{[":
             closing.append("}" if mark == "{" else "]")
@@ -109,8 +120,10 @@ def _closed(text: str, kept: Collection[str]) -> str:
             end = token.start()
         elif closing:
             closing.pop()
-        whole = text[:end] + "".join(reversed(closing))
-    return whole
+        without_last = text[:end] + "".join(reversed(closing))
+    if ends_whole and text.rstrip()[-1:] in '"]}':
+        yield text + "".join(reversed(closing))
+    yield without_last
 
 
 def pairs_in(text: str, needed: Collection[str] = ()) -> tuple[int, dict[str, str]] | None:
@@ -125,8 +138,8 @@ def pairs_in(text: str, needed: Collection[str] = ()) -> tuple[int, dict[str, st
     >>> pairs_in("NVRM: Xid (PCI:0000:3b:00): 79, pid=7, name=x, gone") is None
     True
     """
-    if "CEF:" in text and "|" in text:
-        return _pairs_of_cef(text)
+    if "CEF:" in text and (found := _pairs_of_cef(text)):
+        return found
     if '="' not in text:
         return None
     begin, pairs = len(text), dict[str, str]()
@@ -141,15 +154,28 @@ def pairs_in(text: str, needed: Collection[str] = ()) -> tuple[int, dict[str, st
 
 
 def _pairs_of_cef(text: str) -> tuple[int, dict[str, str]] | None:
-    """The pairs of an event of ArcSight, whose values may hold blanks."""
-    begin = text.rindex("|") + 1
-    names = [*_OF_CEF.finditer(text, begin)]
-    ends = [*(name.start() for name in names[1:]), len(text)]
-    pairs = {
-        name["name"]: text[name.end() : end].replace("\\=", "=")
-        for name, end in zip(names, ends, strict=True)
+    """The pairs of an event of ArcSight: behind seven bars, with values that may hold blanks."""
+    at = text.index("CEF:")
+    _, *fields = text[at:].split("|", _BARS_OF_CEF)
+    if len(fields) < _BARS_OF_CEF:
+        return None
+    begins = [*_OF_CEF.finditer(pairs := fields[-1])]
+    ends = [*(name.start() for name in begins[1:]), len(pairs)]
+    return at, {
+        name["name"]: pairs[name.end() : end].replace("\\=", "=")
+        for name, end in zip(begins, ends, strict=True)
     }
-    return (text.index("CEF:"), pairs) if pairs else None
+
+
+def named_texts(text: str) -> dict[str, str]:
+    """The pairs of a name and a quoted text, whatever stands between them.
+
+    Examples
+    --------
+    >>> named_texts('host="n1", transport="kernel"')
+    {'host': 'n1', 'transport': 'kernel'}
+    """
+    return {pair["name"]: _unescaped(pair["text"]) for pair in _NAMED.finditer(text)}
 
 
 def _unescaped(quoted: str) -> str:

@@ -26,6 +26,7 @@ from data.ingest.readers.logs.labels import (
 )
 from data.ingest.readers.logs.records import (
     Table,
+    named_texts,
     of_fluent_bit,
     pairs_in,
     table_of,
@@ -45,7 +46,6 @@ _TEXTS = frozenset({
 _HOSTS = (
     *HOSTS, "kubernetes_host", "syslog_hostname", "source_host", "_host", "syslog_host",
     "compute_googleapis_com/resource_name", "resource_name", "vm_name", "dvchost", "logsource",
-    "source",
 )  # fmt: skip
 _TIMES = (
     *TIMES, "_time", "ts", "date", "timeunixnano", "observedtimeunixnano", "eventtime",
@@ -78,7 +78,8 @@ _FACILITIES = ("syslog_facility", "facility", "syslog_facility_code", "syslog_fa
 _OF_PROGRAMS = frozenset({"syslog", "stdout", "journal"})
 """How the journal received what it did not read from the kernel."""
 _TAGGED = re.compile(r".{0,120}\bkernel(?:\[\d+\])?: ")
-_HOST = re.compile(r"(?=[A-Za-z._]*[\d-])[A-Za-z][\w.-]*")
+_HOST = re.compile(r"(?=[A-Za-z._]*[\d-])[A-Za-z][\w.-]*|\d+(?:\.\d+){3}")
+"""What a record may call its source, as Graylog does, where that is no file or stream."""
 _OF_AMERICA = re.compile(
     r"(?P<day>\d{1,2}/\d{1,2}/\d{4}),? (?P<clock>\d{1,2}:\d\d:\d\d)(?:\.\d+)? (?P<half>[AP]M)"
 )
@@ -162,8 +163,8 @@ def said_of_labels(text: str, limits: Limits = DEFAULTS) -> list[Said] | None:
     found = _LABELLED.fullmatch(text) if '="' in text else None
     if found is None:
         return None
-    _, labels = pairs_in(found["labels"].replace('",', '" ')) or (0, {})
-    return list(_line(found["line"], labels_of({**labels, "time": found["time"]}), limits, 0))
+    labels = labels_of({**named_texts(found["labels"]), "time": found["time"]})
+    return list(_line(found["line"], labels, limits, 0))
 
 
 def said_in_cells(cells: Mapping[str, str], limits: Limits = DEFAULTS) -> list[Said]:
@@ -183,7 +184,7 @@ def pairs_with_a_line(text: str) -> tuple[int, dict[str, str]] | None:
 
 def _around(before: str) -> dict[str, str] | None:
     """Labels that the text before JSON gives; None where a program writes JSON of its own."""
-    before = _FACILITY.sub("", before)
+    before, n_kernel = _FACILITY.subn("", before)
     if before.strip() in ("", "data:", "[") or of_fluent_bit(before):
         return {}
     tagged = _BEFORE.fullmatch(before)
@@ -197,7 +198,7 @@ def _around(before: str) -> dict[str, str] | None:
         with suppress(RecordError):
             stamped = prefix_of(tagged["stamped"] + " ")
             prefix = stamped if stamped and "." in tagged["tag"] and not stamped.host else None
-    if prefix is None and (last := _LAST_TIME.search(before)):
+    if prefix is None and n_kernel and (last := _LAST_TIME.search(before)):
         prefix = prefix_of(f"{last[0].strip()} ")
     if prefix is None:
         return None
@@ -245,11 +246,11 @@ def _listed(
     name: str, values: list[Any], labels: dict[str, str], limits: Limits, depth_: int
 ) -> Iterator[Said]:
     """The lines in a list under a name; Ansible keeps a command's output as a list of lines."""
-    if not name.endswith("_lines"):
+    if not name.endswith("_lines") or not all(isinstance(value, str) for value in values):
         yield from _lines(values, labels, limits, depth_)
         return
     for line in values:
-        yield from _line(str(line), labels, limits, depth_)
+        yield from _line(line, labels, limits, depth_)
 
 
 class _Timed(NamedTuple):
@@ -328,8 +329,8 @@ def _beside(labels: Mapping[str, str]) -> Prefix | None:
     ):
         return None  # a program that called itself the kernel
     host = next((labels[name] for name in _HOSTS if labels.get(name)), None)
-    if host == labels.get("source") and not _HOST.fullmatch(host or ""):
-        host = None
+    if host is None and _HOST.fullmatch(labels.get("source", "")):
+        host = labels["source"]
     said = next((labels[name] for name in _TIMES if labels.get(name)), None)
     return replace(Prefix() if said is None else _when(said), host=host)
 
@@ -344,10 +345,9 @@ def _when(text: str) -> Prefix:
         if _FRACTION.fullmatch(text):
             return Prefix(time=EPOCH + timedelta(seconds=float(text)))
         return Prefix(time=EPOCH + timedelta(microseconds=nanoseconds(text) // 1_000))
-    if by_clock_of_12 := _OF_AMERICA.fullmatch(text):
-        text = datetime.strptime(  # noqa: DTZ007  of the cluster's zone
-            "{day} {clock} {half}".format_map(by_clock_of_12.groupdict()), "%m/%d/%Y %I:%M:%S %p"
-        ).isoformat(" ")
-    with suppress(RecordError):
+    with suppress(RecordError, ValueError):
+        if by_clock_of_12 := _OF_AMERICA.fullmatch(text):
+            day_and_clock = "{day} {clock} {half}".format_map(by_clock_of_12.groupdict())
+            return Prefix(time=datetime.strptime(day_and_clock, "%m/%d/%Y %I:%M:%S %p"))  # noqa: DTZ007
         return prefix_of(f"{text.replace(' @ ', ' ')} ") or Prefix()
     return Prefix()

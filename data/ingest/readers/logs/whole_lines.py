@@ -56,11 +56,6 @@ class Line(NamedTuple):
     """The journal's entry of which it is the message."""
 
 
-def may_be_field(line: str) -> bool:
-    """Whether a line may say a part of an entry of the journal."""
-    return _MAY_BE_FIELD.match(line) is not None
-
-
 class WholeLines:
     """Holds a line until it is known whether the next one belongs to it."""
 
@@ -183,7 +178,7 @@ class WholeLines:
             self._take_field(self._binary, _LENGTH.sub("", line.whole, count=1).strip(), line)
             self._binary = None
             return True
-        if line.text and not self._entry and not may_be_field(line.text):
+        if line.text and not self._entry and not _MAY_BE_FIELD.match(line.text):
             return False
         begun, field = _ENTRY.match(line.text), _FIELD.match(line.text)
         if begun is not None:
