@@ -202,10 +202,31 @@ def test_an_event_is_found_in_every_form(tmp_path: Path, text: str, events: list
     ] == [code for code, _, _ in events]
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "      3 Mar  4 05:06:07 n1 kernel: ",  # uniq -c, cat -n
+        "4 Mar 2026 05:06:07 +0000;n1;kern;warning;kernel;",
+        "<Mar  4, 2026 05:06:07 GMT> <n1> <kernel> <warning> ",
+        "2026-03-04_05:06:07.90111 n1 kern.warn: ",
+        "%2026-03-04T05:06:07Z% n1 | facility=kern | sev=4 | ",
+        "| 2026-03-04 05:06:07 | n1 | kernel | ",
+        "2026-03-04T06:06:07+01:00 n1 kernel[-]: #warn ",
+        "<tr><td>2026-03-04 05:06:07</td><td>n1</td><td>kernel</td><td>",
+    ],
+)
+def test_a_form_that_nobody_described_is_one_of_times_a_host_and_the_kernel(
+    tmp_path: Path, before: str
+) -> None:
+    assert found(read(tmp_path, before + LOST)) == [(79, "03-04 05:06:07", "n1")]
+
+
 NONE = [
+    f"the gpu3 kernel said at 2026-03-04 05:06:07 {LOST}",
+    f"| 2026-03-04 05:06:07 | n1 | n2 | kernel | {LOST}",
+    f"4 Mar 2026 05:06:07;n1;grafana;kernel;{LOST}",
     f"I saw Mar  4 05:06:07 n1 kernel: {LOST}",
     f"Example: [    9.1] {LOST}",
-    f"      3 Mar  4 05:06:07 n1 kernel: {LOST}",
     f'PATTERN = r"NVRM: Xid \\(PCI:(.*)\\): (\\d+)"  # e.g. {LOST}',
     f'Mar  4 05:06:07 n1 kernel: audit: proctitle="grep {LOST}"',
     f"Mar  4 05:06:07 n1 gpud[3]: report:#012{LOST}",

@@ -17,7 +17,8 @@ from data.ingest.reader import Batch, Options
 from data.ingest.readers.logs import kernel_log
 
 FOLDER = Path(__file__).parent / "unseen_kernel_lines"
-MOST_WRONG = {"1": 4, "2": 3, "3": 3, "4": 2}
+MOST_WRONG = {"1": 4, "2": 3, "3": 3, "4": 2, "5": 19}
+KEY = ["node", "gpu", "observed_at", "check_name", "xid", "sxid", "message"]
 WRITTEN_AT = datetime(2026, 12, 31, 9, 59, 59, tzinfo=UTC).timestamp()
 """So that a day without a year is one of 2026."""
 
@@ -38,6 +39,8 @@ def events(log: Path, workdir: Path) -> list[list[Any]]:
         return []
     frame: Any = batch.tables["health_events"]
     frame = frame[frame["check_name"].isin(["xid", "sxid", "gpu_lost"])]
+    again = frame["observed_at"].notna() & frame.duplicated(KEY)  # the store keeps one of them
+    frame = frame[~again].astype({"observed_at": object})
     return [
         [
             row.check_name,
@@ -46,12 +49,20 @@ def events(log: Path, workdir: Path) -> list[list[Any]]:
             row.gpu if isinstance(row.gpu, str) else None,
             f"{row.observed_at:%Y-%m-%dT%H:%M:%SZ}" if row.observed_at == row.observed_at else None,
         ]
-        for row in frame.astype({"observed_at": object}).itertuples()
+        for row in frame.itertuples()
     ]
 
 
+def compared(found: list[list[Any]]) -> list[str]:
+    """Events in an order, whatever the case of hosts and with or without a first function."""
+    return sorted(
+        str((check, code, node and node.lower(), gpu and gpu.removesuffix(".0"), at))
+        for check, code, node, gpu, at in found
+    )
+
+
 @pytest.mark.parametrize(
-    "name", ["4", *(pytest.param(one, marks=pytest.mark.slow) for one in "123")]
+    "name", ["5", *(pytest.param(one, marks=pytest.mark.slow) for one in "1234")]
 )
 def test_events_are_right_as_often_as_before(name: str, tmp_path: Path) -> None:
     cases = [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text().splitlines()]
@@ -60,6 +71,6 @@ def test_events_are_right_as_often_as_before(name: str, tmp_path: Path) -> None:
     for number, case in enumerate(cases, 1):
         log.write_bytes(case["log"].encode("utf-8", "surrogateescape"))
         os.utime(log, (WRITTEN_AT, WRITTEN_AT))
-        if sorted(map(str, events(log, tmp_path))) != sorted(map(str, case["events"])):
+        if compared(events(log, tmp_path)) != compared(case["events"]):
             wrong.append((number, case["why"]))
     assert len(wrong) <= MOST_WRONG[name], wrong

@@ -8,6 +8,9 @@ HEADS = (
     r"^[\w.-]+ \| (?:CHANGED|SUCCESS|FAILED|UNREACHABLE)|^(?:ok|changed|failed|fatal): \["
     r"|^[=#*-]{2,}>? ?[\w.-]+ ?<?[=#*-]{2,}\s*$|^[A-Za-z][\w.-]+:\s*$|^-{8,}\s*$"
     r"|^\[?[\w.-]+@[\w.-]+[: ].*[#$%] (?:sudo )?(?:dmesg|journalctl)\b"
+    r"|^Message from syslogd@|console log show |onnection to console \[|^\s*NODENAME: "
+    r"|^\[\d+\] [\d:]{8} \[(?:SUCCESS|FAILURE)\] |^Linux \S+ \d+\.\d+\.\d+\S* #"
+    r"|^[-=#]+ hostname [-=#]+\s*$"
 )
 """What such a line may be, for a first look."""
 _HEADS = re.compile(HEADS)
@@ -24,7 +27,14 @@ _PROMPT = re.compile(
     r"(?!.*\s(?:-D|-M|--(?:directory|file|machine))\b)"
 )
 """A shell's prompt before a command that prints the kernel's log of the host itself."""
-_DASHES = re.compile(r"-{8,}\s*\Z")
+_DASHES = re.compile(r"-{8,}\s*\Z|[-=#]+ hostname [-=#]+\s*\Z")
+_TOLD = re.compile(
+    r"Message from syslogd@(?P<host>[\w.-]+) at |.*console log show (?P<instance>[\w.-]+)"
+    r"|.*onnection to console \[(?P<console>[\w.-]+)\]|\s*NODENAME: (?P<node>[\w.-]+)"
+    r"|\[\d+\] [\d:]{8} \[(?:SUCCESS|FAILURE)\] (?P<ssh>[\w.-]+)"
+    r"|Linux (?P<uname>[\w.-]+) \d+\.\d+\.\d+\S* #"
+)
+"""Heads of wall, openstack, ConMan, crash, pssh and uname, which name the host."""
 
 
 class Gathered:
@@ -50,13 +60,14 @@ class Gathered:
         if self._indented and line[:1].strip():
             self.host, self._indented = None, False
         found = _ALONE.match(line) if self.awaits_host else None
-        if found is None and not _HEADS.match(line):
+        if found is None and not _HEADS.search(line):
             self.awaits_host = False
             return
-        found = found or _OF_ANSIBLE.match(line) or _OF_LOOPS.match(line) or _PROMPT.match(line)
+        found = found or _OF_ANSIBLE.match(line) or _OF_LOOPS.match(line)
+        found = found or _PROMPT.match(line) or _TOLD.match(line)
         self.awaits_host = _DASHES.match(line) is not None
         if found is not None:
-            named = found.groupdict()
-            self.host, self._indented = named["host"] or named.get("task"), False
+            self.host = next(name for name in found.groups() if name)
+            self._indented = False
         elif salt := _OF_SALT.match(line):
             self.host, self._indented = salt["host"], True

@@ -34,6 +34,7 @@ from data.ingest.readers.logs.kernel_prefix import (
     zoned,
 )
 from data.ingest.readers.logs.kernel_times import KernelTimes
+from data.ingest.readers.logs.months import MONTH
 from data.ingest.readers.logs.records import Table, begins_json
 from data.ingest.readers.logs.relayed import (
     Said,
@@ -73,6 +74,7 @@ _DRIVERS_TEXTS = (
 )
 _MAY_BE_PART = re.compile(f"{FIELDS}|{HEADS}")
 _MATTERS = "|".join((*map(re.escape, (*_DRIVERS_TEXTS, *MARKERS)), FIELDS, HEADS))
+_BEGINS_WITH_DAY = re.compile(rf"\d{{1,2}} {MONTH} \d{{4}}\b")
 _NOTHING = Prefix()
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
@@ -195,7 +197,9 @@ class KernelLog(HealthLog):
             self._has_begun = True
             text = whole_start(text)
             self._table = table_in(text)
-        text = bare(text.removeprefix(f"{line_no} "))  # `less -N` puts its number before a line
+        if not _BEGINS_WITH_DAY.match(text):
+            text = text.removeprefix(f"{line_no} ")  # `less -N` puts its number before a line
+        text = bare(text)
         self._gathered.take(line)
         for whole in self._lines.take(Line(line_no, place or line_no, line, text)):
             self._take(whole)

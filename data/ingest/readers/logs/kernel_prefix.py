@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from data.ingest.reader import RecordError
+from data.ingest.readers.logs.loose_prefix import loose_prefix
 from data.ingest.readers.logs.months import MONTH, month_of
 
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
@@ -107,7 +108,7 @@ _KERNELS = re.compile(r"\skernel(?:\[\d+\])?:|\skernel\s-\s-\s")
 _ZONED_AT = re.compile(_ZONED)
 _PROGRAM = re.compile(r"(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s")
 _AGAIN = re.compile(
-    rf"(?:<[0-7]>)?\[\s*\d+\.\d{{3,9}}\]|<\d{{1,3}}>(?={_BARE}|1\s)|[0-7],\d+,\d+,[^;,]*[^;]*;"
+    rf"(?:<[0-7]>)?\[\s*\d+\.\d{{3,9}}\]|<\d{{1,3}}>(?={_BARE}|{_ISO}|1\s)|[0-7],\d+,\d+,[^;,]*[^;]*;"
     rf"|(?:{_MONTH})\s+\d{{1,2}}\s(?:\d{{4}}\s)?{_CLOCK}|(?:19|20)\d\d-\d\d-\d\d[T ]{_CLOCK}"
     rf"|\[[A-Z][a-z]{{2}}\s+{_BARE}\]"
 )
@@ -149,6 +150,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTER_S = 900
 _DELAY_S = 120
 """Seconds within which a relay passes a line on, where its clock tells the zone of the line's."""
+_FROM_RELAY = re.compile(r"\A.*[@/](?=\w)")
+"""What syslog-ng puts before a host's name: its source, or the hosts that passed the line on."""
 _MOST_WORDS = 2
 """Hosts between a time and `kernel:`; more words are a sentence."""
 _USER = 8
@@ -195,11 +198,16 @@ def prefix_of(text: str) -> Prefix | None:
         found = _stripped(text)
     except RecordError:
         begun = begun_again(text)
-        if begun is None:
+        if begun is not None:
+            return begun[1]
+        loose = loose_prefix(text)
+        if loose is None:
             raise
-        return begun[1]
+        return Prefix(*loose)
     if found is None:
         begun = begun_again(text)
+        if begun is None and (loose := loose_prefix(text)):
+            return Prefix(*loose)
         return begun[1] if begun else _passed_on(text)
     return found
 
@@ -314,6 +322,8 @@ class _Seen:
 
     def take_named(self, name: str) -> bool:
         """A word before a colon or bar: a host, unless it is a word of prose or a program."""
+        if name.isdigit():  # the number of a task
+            return True
         if name.lower() in _PROSE or (name.istitle() and name.isalpha()):
             return False
         if self.timed and not any(map(str.isdigit, name)):
@@ -328,6 +338,7 @@ class _Seen:
         if self.of_user and not self.tagged:
             return None
         host, dated = self._host or self._outer, self._dated
+        host = host and _FROM_RELAY.sub("", host)
         if dated is None:
             return Prefix(host, uptime_s=self._uptime_s)
         return Prefix(host, dated.time, dated.has_year, dated.zone)

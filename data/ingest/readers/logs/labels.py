@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 HOSTS = (
     "kubernetes_node_name", "_hostname", "hostname", "host_hostname", "host_name", "node_name",
     "nodename", "node", "host", "agent_hostname", "instance", "computer", "rechner",
+    "identhostname",
 )  # fmt: skip
 """Labels that name the host of a line, likeliest first."""
 JOBS = ("slurm_job_id", "slurm_jobid", "job_id", "jobid")

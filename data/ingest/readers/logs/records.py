@@ -30,7 +30,7 @@ _TOKENS = re.compile(rf'{_STRING}|"(?P<open>(?:[^"\\]|\\.)*)\\?\Z|[\[\]{{}},]', 
 _CELL = re.compile(r"[\w@. -]{1,40}(?: \[utc\])?")
 _NAMED = re.compile(rf"(?P<name>[\w.]+)=(?P<text>{_STRING})")
 _OF_CEF = re.compile(r"(?:\A|\s)(?P<name>\w+)=")
-_BARS_OF_CEF = 7
+_BARS_OF_CEF, _BARS_OF_LEEF = 7, 5
 
 
 def begins_json(text: str) -> int | None:
@@ -140,6 +140,8 @@ def pairs_in(text: str, needed: Collection[str] = ()) -> tuple[int, dict[str, st
     """
     if "CEF:" in text and (found := _pairs_of_cef(text)):
         return found
+    if "LEEF:" in text and (found := _pairs_of_leef(text)):
+        return found
     if '="' not in text:
         return None
     begin, pairs = len(text), dict[str, str]()
@@ -161,10 +163,28 @@ def _pairs_of_cef(text: str) -> tuple[int, dict[str, str]] | None:
         return None
     begins = [*_OF_CEF.finditer(pairs := fields[-1])]
     ends = [*(name.start() for name in begins[1:]), len(pairs)]
-    return at, {
+    return at, _product(fields) | {
         name["name"]: pairs[name.end() : end].replace("\\=", "=")
         for name, end in zip(begins, ends, strict=True)
     }
+
+
+def _pairs_of_leef(text: str) -> tuple[int, dict[str, str]] | None:
+    """The pairs of an event of QRadar: behind five bars, or six of which the last names a mark."""
+    at = text.index("LEEF:")
+    _, *fields = text[at:].split("|")
+    if len(fields) < _BARS_OF_LEEF:
+        return None
+    begin, mark = _BARS_OF_LEEF - 1, "\t"
+    if text.startswith("LEEF:2", at) and len(fields) > _BARS_OF_LEEF:
+        mark, begin = fields[begin] or "\t", _BARS_OF_LEEF
+    pairs = [pair.partition("=") for pair in "|".join(fields[begin:]).split(mark)]
+    return at, _product(fields) | {name: said for name, sign, said in pairs if sign}
+
+
+def _product(fields: list[str]) -> dict[str, str]:
+    """The program that the head of an event names, where it is the kernel."""
+    return {"program": "kernel"} if fields[1].lower() == "kernel" else {}
 
 
 def named_texts(text: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ from data.ingest.readers.logs.labels import (
     labels_of,
     nanoseconds,
 )
+from data.ingest.readers.logs.loose_prefix import loose_prefix
 from data.ingest.readers.logs.records import (
     Table,
     named_texts,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _TEXTS = frozenset({
     *MESSAGES, "_msg", "line", "text", "raw", "_raw", "original", "body", "stringvalue", "content",
     "short_message", "full_message", "@message", "textpayload", "payload", "logline", "data",
-    "event", "syslogmessage", "renderedmessage", "value",
+    "event", "syslogmessage", "renderedmessage", "value", "output",
 })  # fmt: skip
 """Names under which a record keeps the line itself."""
 _HOSTS = (
@@ -49,7 +50,7 @@ _HOSTS = (
 )  # fmt: skip
 _TIMES = (
     *TIMES, "_time", "ts", "date", "timeunixnano", "observedtimeunixnano", "eventtime",
-    "timegenerated", "timegenerated [utc]", "zeit", "isodate", "rt",
+    "timegenerated", "timegenerated [utc]", "zeit", "isodate", "rt", "devtime",
 )  # fmt: skip
 _WRITERS = (
     *TRANSPORTS, *PROGRAMS, "ident", "process_name", "app_name", "app", "programname", "process",
@@ -83,6 +84,9 @@ _HOST = re.compile(r"(?=[A-Za-z._]*[\d-])[A-Za-z][\w.-]*|\d+(?:\.\d+){3}")
 _OF_AMERICA = re.compile(
     r"(?P<day>\d{1,2}/\d{1,2}/\d{4}),? (?P<clock>\d{1,2}:\d\d:\d\d)(?:\.\d+)? (?P<half>[AP]M)"
 )
+_NAMES_HOST = re.compile(r"(?:\A|[^a-z])(?:host_?name|nodename|host|guest)_*\Z")
+_NAMES_TIME = re.compile(r"(?:\A|[^a-z])(?:timestamp|time|ts|t)_*\Z")
+"""Endings of names that no list knows."""
 _FRACTION = re.compile(r"\d{9,10}\.\d+")
 _DEEPEST = 4
 """JSON in JSON in JSON; the limit of depth holds in each."""
@@ -185,7 +189,7 @@ def pairs_with_a_line(text: str) -> tuple[int, dict[str, str]] | None:
 def _around(before: str) -> dict[str, str] | None:
     """Labels that the text before JSON gives; None where a program writes JSON of its own."""
     before, n_kernel = _FACILITY.subn("", before)
-    if before.strip() in ("", "data:", "[") or of_fluent_bit(before):
+    if before.strip() in ("", "data:", "[", "@cee:") or of_fluent_bit(before):
         return {}
     tagged = _BEFORE.fullmatch(before)
     try:
@@ -200,6 +204,8 @@ def _around(before: str) -> dict[str, str] | None:
             prefix = stamped if stamped and "." in tagged["tag"] and not stamped.host else None
     if prefix is None and n_kernel and (last := _LAST_TIME.search(before)):
         prefix = prefix_of(f"{last[0].strip()} ")
+    if prefix is None and (loose := loose_prefix(before, marked=True)):
+        prefix = Prefix(*loose)
     if prefix is None:
         return None
     labels = {"host": prefix.host} if prefix.host else {}
@@ -234,7 +240,7 @@ def _of_record(
             own += _line(inner, labels, limits, depth_)
         elif name == "MESSAGE" and isinstance(inner, list):
             own += _line(_bytes(inner), labels, limits, depth_)
-        elif isinstance(inner, dict) and name != "attributes":
+        elif isinstance(inner, dict) and (name != "attributes" or "message" in inner):
             own += _lines(inner, labels, limits, depth_)
     yield from _once(own)
     for name, inner in value.items():
@@ -329,9 +335,11 @@ def _beside(labels: Mapping[str, str]) -> Prefix | None:
     ):
         return None  # a program that called itself the kernel
     host = next((labels[name] for name in _HOSTS if labels.get(name)), None)
+    host = host or next((said for name, said in labels.items() if _NAMES_HOST.search(name)), None)
     if host is None and _HOST.fullmatch(labels.get("source", "")):
         host = labels["source"]
     said = next((labels[name] for name in _TIMES if labels.get(name)), None)
+    said = said or next((at for name, at in labels.items() if _NAMES_TIME.search(name)), None)
     return replace(Prefix() if said is None else _when(said), host=host)
 
 
