@@ -188,7 +188,12 @@ def _explains(root: Signal, domain: str, found: Sequence[Signal]) -> bool:
     if root.cause == "silent_corruption" and root.meaning.specificity >= _SURE:
         return True
     reported = _OF_THE_KERNEL.search(root.line.shown) is not None
-    return all((reported and one.role == "symptom") or watches_hardware(one) for one in own)
+    return all(
+        (one.role == "symptom" and (reported or one.cause == "cuda_error"))
+        or (one.role == "end" and one.index >= root.index)
+        or watches_hardware(one)
+        for one in own
+    )
 
 
 def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -> LogVerdict:

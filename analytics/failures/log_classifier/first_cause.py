@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LEAST_CONFIDENCE = 0.4
 """Below it the cause is unknown, and what was found is an alternative."""
+_LOST_GPUS = frozenset({"gpu_unavailable", "gpu_fault", "gpu_memory", "gpu_sram", "pcie"})
 _GPU_SYMPTOMS = frozenset({"cuda_oom", "cuda_error", "illegal_memory_access", "gpu_unavailable",
                            "nccl_error", "nvlink", "system_service"})  # fmt: skip
 _OWN_DEATHS = _GPU_SYMPTOMS - {"nccl_error"} | {"host_oom", "program_crash", "model_loading"}
@@ -111,7 +112,14 @@ def _without_survived(live: list[Signal]) -> list[Signal]:
             or signal.n_progress_after - ended.n_progress_after < _WENT_ON
         ]  # fmt: skip
     if any(_ends_after_start(signal) for signal in live):
-        live = [signal for signal in live if not signal.before_start or _lasts(signal)]
+        without_gpu = any(
+            signal.cause in _GPU_SYMPTOMS and signal.role == "symptom" and not signal.before_start
+            for signal in live
+        )
+        live = [
+            signal for signal in live
+            if not signal.before_start or _lasts(signal) or (without_gpu and _loses_gpu(signal))
+        ]  # fmt: skip
     fatal = [
         signal for signal in live
         if signal.in_traceback and signal.role in ("fault", "symptom")
@@ -133,6 +141,11 @@ def _lasts(signal: Signal) -> bool:
     """Whether what a line says holds for a start after it too, such as a missing mount."""
     system = taxonomy().domain_of(signal.cause) == "system_software"
     return signal.role == "end" or (signal.role == "root" and system)
+
+
+def _loses_gpu(signal: Signal) -> bool:
+    """Whether a GPU was reported lost or broken."""
+    return signal.role == "root" and signal.cause in _LOST_GPUS
 
 
 def _without_mended(found: Sequence[Signal]) -> list[Signal]:

@@ -30,6 +30,8 @@ _TABLES = ("gpu", "fabric", "host", "storage", "scheduler", "program")
 _PACKAGE = "analytics.failures.log_classifier"
 _ALWAYS = ("traceback", "error", "exception", "xid", "interrupt", "fatal", "critical")
 """Words besides those of the rules that make a line worth a closer look."""
+VAGUE = 5
+"""Specificity of what a thing and its state say: an exception on the line says more."""
 _QUIET, _URL = "nccl info", "://"
 NO_DIGITS = str.maketrans("", "", "0123456789")
 _LETTERS = re.compile("[a-z]+")
@@ -55,9 +57,14 @@ class Rule:
     """What one kind of line says."""
 
     meaning: Meaning
-    pattern: re.Pattern[str]
+    text: str
+    """A regular expression for a line in lower case; see `matches`."""
     place: int
     """Among all rules, the most specific first, from 0."""
+
+    def matches(self, low: str) -> bool:
+        """Whether it reads a line. Few rules are asked of a log: each is compiled then."""
+        return _lazily_compiled(self.text).search(low) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,12 @@ class Rules:
         words = words_in(low.translate(NO_DIGITS))
         found = {rule.place: rule for word in words for rule in self.by_word.get(word, ())}
         ranked = (found[place] for place in sorted(found))
-        return next((rule.meaning for rule in ranked if rule.pattern.search(low)), None)
+        return next((rule.meaning for rule in ranked if rule.matches(low)), None)
+
+
+@cache
+def _lazily_compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 @cache
@@ -99,6 +111,7 @@ def rules() -> Rules:
     documents = [_document(f"{name}_rules.toml") for name in _TABLES]
     by_word: dict[str, list[Rule]] = {}
     rows = [row for document in documents for row in document["rule"]]
+    rows += _things(_document("things.toml"))
     rows.sort(key=lambda row: row["specificity"], reverse=True)
     for place, row in enumerate(rows):
         meaning = Meaning(
@@ -109,7 +122,7 @@ def rules() -> Rules:
             alternatives=tuple((cause, odds, why) for cause, odds, why in row.get("or", ())),
             counted=row.get("counted", False),
         )
-        rule = Rule(meaning, re.compile(row["pattern"]), place)
+        rule = Rule(meaning, row["pattern"], place)
         for word in row["words"]:
             by_word.setdefault(word.translate(NO_DIGITS), []).append(rule)
     program = documents[-1]
@@ -192,6 +205,33 @@ def rules_version() -> str:
         key=lambda entry: entry.name,
     )
     return hashlib.sha256(b"\0".join(entry.read_bytes() for entry in files)).hexdigest()[:16]
+
+
+def _things(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """A rule for each thing: its name near words that say what is wrong with it."""
+    states, rows = document["states"], []
+    for thing in document["thing"]:
+        name = _whole(thing["name"])
+        wrong = _whole("|".join(states[state]["pattern"] for state in thing["states"]))
+        said = f"{name}.{{0,60}}?{wrong}"
+        if "broken" in thing["states"]:
+            said += f"|{_whole(states['broken']['pattern'])}.{{0,40}}?{name}"
+        rows.append(
+            {
+                "cause": thing["cause"],
+                "role": thing.get("role", "root"),
+                "specificity": thing.get("specificity", VAGUE),
+                "confidence": thing.get("confidence", document["confidence"]),
+                "words": sorted({w for state in thing["states"] for w in states[state]["words"]}),
+                "pattern": f"^(?!.*(?:{document['well']})).*?(?:{said})",
+            }
+        )
+    return rows
+
+
+def _whole(pattern: str) -> str:
+    """A pattern that is found only where no letter stands before or behind it."""
+    return f"(?<![a-z])(?:{pattern})(?![a-z])"
 
 
 def _python_types(document: dict[str, Any]) -> PythonTypes:

@@ -17,7 +17,7 @@ from analytics.failures.log_classifier.lines import (
     spoken,
     without_colours,
 )
-from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
+from analytics.failures.log_classifier.rules import NO_DIGITS, VAGUE, Meaning, may_matter, rules
 from analytics.failures.log_classifier.sieve import Repeats, beginning_of
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
@@ -295,7 +295,8 @@ def _meaning(text: str) -> Meaning | None:
     by_rule = rules().best(text)
     if by_rule is not None and (coded is None or by_rule.specificity > coded.specificity):
         meaning = by_rule
-    meaning = meaning or mentioned(text)
+    if meaning is None or meaning.specificity <= VAGUE:
+        meaning = mentioned(text) or meaning
     if by_rule is not None and by_rule.counted:
         return meaning
     if coded is not None and _REPORTED.search(text):  # its details end in words such as `RST: No`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from pathlib import Path
 
@@ -23,6 +24,7 @@ ACME = (
     "model loading", "dataset loading", "FileNotFound", "OS", "Type", "Name", "Permission",
     "Import", "Key", "Syntax", "Argument", "CalledProcess", "Index",
 )  # fmt: skip
+DIED = "srun: error: c12: task 3: Exited with exit code 1"
 NOISE = [f"step {n} loss {3 / (n + 1):.3f} errors 0" for n in range(8)]
 KEY_ERROR = [
     "Traceback (most recent call last):",
@@ -151,6 +153,47 @@ def test_what_a_line_denies_hides_neither_what_it_reports_nor_what_is_missing() 
     assert classify_log([*NOISE, wrong]).cause == "silent_corruption"
     full = "OSError: cannot write shard 7 (No space left on device)"
     assert classify_log([*NOISE, full]).cause == "storage_exhausted"
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("chip 2 HBM parity error, halting", "gpu_memory"),
+        ("ICI link down on port 2, slice is unhealthy", "nvlink"),
+        ("rdmap16s27 efa adapter reset failed, unrecoverable error", "nic"),
+        ("osfp transceiver in swp14: loss of signal", "network"),
+        ("12V rail undervoltage, tray off", "power"),
+        ("cdu pump 2 fault", "cooling"),
+        ("hl-smi: device 4 status: unhealthy", "gpu_fault"),
+        ("vast client: cluster is offline", "filesystem_mount"),
+        ("sssd is dead", "system_service"),
+        ("data set /data/x: tokenizer vocab is unknown", "runtime_error"),
+    ],
+)
+def test_a_broken_thing_is_known_without_a_rule_of_its_own(line: str, cause: str) -> None:
+    assert classify_log([*NOISE, line, DIED]).cause == cause
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "PSU1 needs to be replaced: not asserted",
+        "GPU2 volatile ECC corrected 14, uncorrected 0",
+        "efa adapter reset failed 0 times, all healthy",
+        "WARNING: turning off GPU-aware MPI since it is not detected",
+        "counters mlx5_0: SymbolErrors 0 LinkDowned 0",
+        "host n7 unreachable (ping, ssh, slurmd)",
+    ],
+)
+def test_a_thing_that_is_well_is_none(line: str) -> None:
+    assert classify_log([*NOISE, line, DIED]).domain == "unknown"
+
+
+def test_every_rule_is_a_regular_expression() -> None:
+    texts = {rule.text for of_word in rules().by_word.values() for rule in of_word}
+    assert len(texts) > 300
+    for text in texts:
+        re.compile(text)
 
 
 def test_a_launch_failure_alone_decides_nothing() -> None:

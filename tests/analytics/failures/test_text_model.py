@@ -452,13 +452,15 @@ def test_alerts_of_a_supercomputer_are_found_by_line(
 
 
 def test_the_rules_alone_are_no_detector_of_another_machines_alerts() -> None:
-    # they know the words of GPU clusters: .39 and .13 on these messages
+    # they know the words of GPU clusters; what a program did wrong is no alert of that machine
     messages, labels = bgl()
+    of_machines = ("hardware", "system_software")
     said = [
-        "normal" if classify_log([message]).method == "none" else "alert" for message in messages
+        "alert" if classify_log([message]).domain in of_machines else "normal"
+        for message in messages
     ]
     precision, recall = precision_and_recall(labels, said)
-    assert precision >= 0.3
+    assert precision >= 0.95
     assert recall >= 0.1
 
 

@@ -8,8 +8,9 @@ HEADS = (
     r"^[\w.-]+ \| (?:CHANGED|SUCCESS|FAILED|UNREACHABLE)|^(?:ok|changed|failed|fatal): \["
     r"|^[=#*-]{2,}>? ?[\w.-]+ ?<?[=#*-]{2,}\s*$|^[A-Za-z][\w.-]+:\s*$|^-{8,}\s*$"
     r"|^\[?[\w.-]+@[\w.-]+[: ].*[#$%] (?:sudo )?(?:dmesg|journalctl)\b"
-    r"|^Message from syslogd@|console log show |onnection to console \[|^\s*NODENAME: "
-    r"|^\[\d+\] [\d:]{8} \[(?:SUCCESS|FAILURE)\] |^Linux \S+ \d+\.\d+\.\d+\S* #"
+    r"|^Message from syslogd@|console log show |onsole \[[\w.-]+\] |^\s*NODENAME: "
+    r"|^\[\d+\] [\d:]{8} \[(?:SUCCESS|FAILURE)\] |\bLinux \S+ \d+\.\d+\.\d+\S* #"
+    r"|^hostname: |\bdebug node/|[#$%] ssh \S+ |^[\w.-]+ login: "
     r"|^[-=#]+ hostname [-=#]+\s*$"
 )
 """What such a line may be, for a first look."""
@@ -30,9 +31,12 @@ _PROMPT = re.compile(
 _DASHES = re.compile(r"-{8,}\s*\Z|[-=#]+ hostname [-=#]+\s*\Z")
 _TOLD = re.compile(
     r"Message from syslogd@(?P<host>[\w.-]+) at |.*console log show (?P<instance>[\w.-]+)"
-    r"|.*onnection to console \[(?P<console>[\w.-]+)\]|\s*NODENAME: (?P<node>[\w.-]+)"
+    r"|.*onsole \[(?P<console>[\w.-]+)\] (?:log )?opened|\s*NODENAME: (?P<node>[\w.-]+)"
     r"|\[\d+\] [\d:]{8} \[(?:SUCCESS|FAILURE)\] (?P<ssh>[\w.-]+)"
-    r"|Linux (?P<uname>[\w.-]+) \d+\.\d+\.\d+\S* #"
+    r"|(?:uname: |# )?Linux (?P<uname>[\w.-]+) \d+\.\d+\.\d+\S* #"
+    rf"|hostname: (?P<told>{_HOST})\s*\Z|.*\bdebug node/(?P<debug>[\w.-]+) .*\bdmesg\b"
+    r"|.*[#$%] ssh (?:\S+@)?(?P<remote>[\w.-]+) (?:sudo )?(?:dmesg|journalctl)\b"
+    r"|(?P<login>[\w.-]+) login: "
 )
 """Heads of wall, openstack, ConMan, crash, pssh and uname, which name the host."""
 

@@ -103,7 +103,9 @@ _OTHER_PROGRAM = re.compile(
     r"(?:(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s|\S+\s(?!kernel\b)\S+\s\S+\s\S+\s)"
     r"|\s*[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+:\d+\] "  # klog
 )
-_PASSED_ON = re.compile(rf"[:\]-]\s+(?=(?:<\d{{1,3}}>(?:1\s)?)?(?:{_BARE}|{_ISO})\s)")
+_PASSED_ON = re.compile(
+    rf"(?:[:\]-]|\bfrom=\S+)\s+(?=(?:<\d{{1,3}}>(?:1\s)?)?(?:{_BARE}|{_ISO})\s)"
+)
 _KERNELS = re.compile(r"\skernel(?:\[\d+\])?:|\skernel\s-\s-\s")
 _ZONED_AT = re.compile(_ZONED)
 _PROGRAM = re.compile(r"(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s")

@@ -15,6 +15,7 @@ from data.ingest.readers.logs.months import MONTH, month_of
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\s?(?:Z\b|UTC\b|GMT\b|[+-]\d\d:?(?:\d\d)?))?"
 _TIME = re.compile(
     rf"""\b\d{{1,2}}[ /.-](?P<month>{MONTH})[ /.-]\d{{4}}[ :T]+{_CLOCK}
+    | \d{{4}}[ ](?P<year_first>{MONTH})\s+\d{{1,2}}[ ]{_CLOCK}
     | (?P<month_first>{MONTH})\s+\d{{1,2}},?\s(?:\d{{4}}\s)?{_CLOCK}(?:\s\d{{4}}\b)?
     | \d{{4}}[-/]\d\d[-/]\d\d[T\ _]{_CLOCK}
     | @4(?P<tai>[0-9a-f]{{15}})[0-9a-f]{{8}}\b
@@ -78,7 +79,9 @@ def loose_prefix(
     rest = _HOST_KEY.sub(" ", _TIME.sub(" ", text))
     words = [word for word in _SEPARATORS.split(rest) if _may_name(word)]
     hosts = {word for word in words if _looks_like_a_host(word)}
-    if len(hosts) < len({*words}) or len(hosts - {one["host"] for one in named}) > 1:
+    if (len(hosts) < len({*words}) and not marked) or len(
+        hosts - {one["host"] for one in named}
+    ) > 1:
         return None
     host = named[-1]["host"] if named else next(iter(hosts), None)
     if not times:
@@ -106,7 +109,10 @@ def _read(found: re.Match[str]) -> tuple[datetime, bool, str | None]:
     if found["millis"] or found["unix"]:
         seconds = int(found["millis"]) / 1000 if found["millis"] else float(found["unix"])
         return datetime.fromtimestamp(seconds, UTC), True, None
-    text, month = found[0], month_of(found["month"] or found["month_first"] or "")
+    text, month = (
+        found[0],
+        month_of(found["month"] or found["year_first"] or found["month_first"] or ""),
+    )
     zone = re.search(r"(?<=[\d ])(Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?)(?:\s\d{4})?$", text)
     at_clock = re.search(r"(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?", text)
     if at_clock is None:
