@@ -21,7 +21,8 @@ _PROGRESS_WORDS = re.compile(
 )
 _NEAR_END = 3
 _EXIT = re.compile(
-    r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)", re.IGNORECASE
+    r"\b(?:(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)|exited(?=\W{1,3}\d))",
+    re.IGNORECASE,
 )
 _EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b(?!:[1-9])", re.IGNORECASE)
 _FAILED_STATE = re.compile(r"\b(?:OUT_OF_MEMORY|NODE_FAIL|TIMEOUT|FAILED|CANCELLED|BOOT_FAIL)\b")
@@ -37,7 +38,7 @@ _FINISHED = re.compile(
 )
 _DECLARED = re.compile(
     r"\b\w*job \S+ is successfully completed|\bpod phase succeeded"
-    r"|\bexit(?: code)? 0, state completed",
+    r"|\bexit(?: code)? 0, state completed|\bstate completed,? exit 0\b",
     re.IGNORECASE,
 )
 """What a launcher says of a job that ended well: it outweighs the noise of its end."""

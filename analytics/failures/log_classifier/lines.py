@@ -195,6 +195,41 @@ def _told_within(record: object, depth: int) -> Iterator[str]:
                 yield from _told_within(value, depth + 1)
 
 
+_HEADER = "Traceback (most recent call last)"
+_LONGEST_PREFIX = 80
+
+
+def without_own_prefixes(lines: Sequence[str]) -> Sequence[str]:
+    """Lines without a prefix that no launcher is known by: what stands before a traceback's header.
+
+    Examples
+    --------
+    >>> without_own_prefixes(["w> 1 | Traceback (most recent call last):", "w> 2 | KeyError: 1"])
+    ['Traceback (most recent call last):', 'KeyError: 1']
+    """
+    headers = [line for line in lines if _HEADER in line]
+    prefixes = {_any_number(before) for line in headers if (before := _own_prefix(line))}
+    if not prefixes:
+        return lines
+    pattern = re.compile("|".join(sorted(prefixes, key=len, reverse=True)))
+    return [pattern.sub("", line, count=1) if pattern.match(line) else line for line in lines]
+
+
+def _own_prefix(line: str) -> str:
+    """What stands before a traceback's header and before what `cleaned` takes off."""
+    before = line[: line.index(_HEADER)]
+    if len(before) > _LONGEST_PREFIX or '{"' in before:
+        return ""
+    cuts = (0, *(found.end() for found in re.finditer(r"[\s|:\]>]+", before)), len(before))
+    known = (cut for cut in cuts if cleaned(1, line[cut:])[-1].text.startswith(_HEADER))
+    return before[: next(known)]
+
+
+def _any_number(prefix: str) -> str:
+    """A regular expression for a prefix with any other numbers in it."""
+    return re.sub(r"\d+", r"\\d+", re.escape(prefix))
+
+
 _COMMAND = re.compile(r"(?:\++|\$) \S")
 _SHOWS_A_TEXT = re.compile(
     r"(?:\++|\$) (?:cat|head|tail|sed|less|more|nl|bat)\b.*"
@@ -267,13 +302,14 @@ _SPEAKS_OF = re.compile(
     ^\W*(?:\[[\w -]*\]\s*)?(?:
         e\.?g\b|patterns?\b|regex\w*\b|title\b|subject\b|description\b|docs?\b|faq\b|examples?\b
         |labels?\b|predict\w*\b|policy\b|commit\b|history\b|ticket\b|assert\b|print\b|echo\b|grep\b
-        |if\b|when\b|see\b|no\b|would\b|decoded\b|text\b|codes?\b|(?-i:[A-Z_]{4,}\s*=)|//|[+$]\s
+        |if\b|when\b|see\b|no\b|would\b|decoded\b|text\b|codes?\b|(?-i:[A-Z_]{4,}\s*=)|//|[+$]\s(?!\w+:\s)
         |'.*'$)
     |\b(?:load\w*|watch\w*|regist\w*|match\w*|search\w*|look\w*|scan\w*|grep\w*|test\w*|check\w*)
      \ (?:[\w-]+\ ){0,3}(?:for|rules?|patterns?|handlers?|filters?)\b
     |\bhand(?:ler|ling)\ (?:for|of)\b|\bprevious\ (?:boot|job|run)\b
     |\b(?:rules?|patterns?|filters?)\W+loaded\b|\b(?:days?|weeks?|months?)\ ago\b
     |\bnot\ (?:in|part\ of|on)\ (?:this|the|our)\ (?:job|allocation|run)\b|\bother\ (?:job|node)s?\b
+    |\bno\ jobs?\ on\ it\b
     |(?:->|=>|:)\s*(?:drain|requeue|replace|open|reboot|contact|resubmit|clean|lower|call|restart)\b
     |(?:->|=>)\s.{0,40}\b(?:ticket|contact|check|drain|replace|report|reduce|increase|see)\b
     |\bdrain\ the\ node\b|\bPASSED\b|\((?:cleared|old|stale|archived)\)|[:=]\s*0\s*$
@@ -430,11 +466,13 @@ _LONG_DAY = re.compile(
     r"\b([A-Z][a-z]{2}) {1,2}(\d{1,2}) \d\d:\d\d:\d\d(?:\.\d+)? (20\d\d)\b"
     r"|(\d{1,2})月 {1,2}(\d{1,2}) \d\d:\d\d:\d\d (20\d\d)\b"
 )
+_AMERICAN_DAY = re.compile(r"\b([01]\d)/([0-3]\d)/(20\d\d)\b")
 
 
 def _days(text: str) -> list[str]:
-    """Days that a text names, as 2026-01-05: also those of `dmesg -T`."""
+    """Days that a text names, as 2026-01-05: also those of `dmesg -T` and of event logs of BMCs."""
     days = _DAY.findall(text)
+    days += [f"{year}-{month}-{day}" for month, day, year in _AMERICAN_DAY.findall(text)]
     for found in _LONG_DAY.finditer(text):
         name, day, year, number, its_day, its_year = found.groups()
         if name is None:

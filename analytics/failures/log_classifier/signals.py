@@ -16,6 +16,7 @@ from analytics.failures.log_classifier.lines import (
     shown_texts,
     spoken,
     without_colours,
+    without_own_prefixes,
 )
 from analytics.failures.log_classifier.rules import NO_DIGITS, VAGUE, Meaning, may_matter, rules
 from analytics.failures.log_classifier.sieve import Repeats, beginning_of
@@ -40,6 +41,7 @@ _CODE = re.compile(
 _SOON = 3
 _AGAIN = re.compile(
     r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+|\bfalling back\b"
+    r"|\b(?:training|run|job) goes on\b"
     r"|\b(?:(?:un|not )available|not installed|disabled|not found|missing), (?:using|skipping)\b",
     re.IGNORECASE,
 )
@@ -60,10 +62,12 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 """A clause such as `, no ECC or Xid reported` beside what a line does report."""
+_ADVISED = re.compile(r"\b(?:recommended )?action:\s.*", re.IGNORECASE)
+"""What an event log tells to do."""
 _GIVEN_UP = frozenset({"non_finite_loss"})
 """Causes for which a run gives up and yet ends with exit code 0."""
-_LSF = re.compile(r"TERM_[A-Z]+: ")
-"""What LSF says of the end of a job, above its output."""
+_LSF = re.compile(r"TERM_[A-Z]+: |\s*Reason:\s+OOMKilled")
+"""What LSF and Kubernetes say of the end of a job, above its output."""
 _LEAST_MESSAGE = 12
 _OF_THE_SYSTEM = re.compile(
     r"\b(?:slurm\w*|srun|nodes?|nccl|rccl|ib|mlx\S*|gpus?|drivers?|pmix|mount\w*|daemon|cuda|device"
@@ -134,6 +138,7 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     starts : sequence of int
         Index of the first line of each file: what a file says later passes over its own lines.
     """
+    lines = without_own_prefixes(lines)
     templates = _templates(lines)
     found = _found(lines, templates)
     if not found:
@@ -173,6 +178,7 @@ def telling_lines(lines: Sequence[str]) -> frozenset[str]:
     >>> telling_lines(lines) == telling_lines(lines[1:]) and len(telling_lines(lines))
     1
     """
+    lines = without_own_prefixes(lines)
     return frozenset(one.known_by for one in _found(lines, _templates(lines)))
 
 
@@ -264,7 +270,8 @@ def _spoken_meaning(line: Line) -> Meaning | None:
     meaning = _meaning(line.text)
     if meaning is None:
         return None
-    if taxonomy().domain_of(meaning.cause) == "hardware" and is_spoken_of(line.text):
+    told = _ADVISED.sub("", line.text)
+    if taxonomy().domain_of(meaning.cause) == "hardware" and is_spoken_of(told):
         return None
     said = spoken(line)
     if said == line.text or (said and exception_meaning(line.text) is not None):
@@ -285,7 +292,7 @@ def _called_error(line: Line) -> Meaning | None:
 
 def _meaning(text: str) -> Meaning | None:
     """The most telling of what a line says, without the clauses that deny something."""
-    text = _DENIED.sub("", text)
+    text = _ADVISED.sub("", _DENIED.sub("", text))
     coded = xid_meaning(text)
     raised = exception_meaning(text)
     if raised is not None:
