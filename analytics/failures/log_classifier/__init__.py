@@ -31,6 +31,7 @@ _MOST_EVIDENCE, _MOST_ALTERNATIVES, _SHOWN = 5, 4, 500
 _MESSAGE_LINES = 4
 _DOUBTED = 0.5
 _MOSTLY_CHANCE = 0.5
+_OF_GPUS = re.compile(r"\b(?:cuda|hip|nccl|rccl)\b", re.IGNORECASE)
 _OF_THE_KERNEL = re.compile(
     r"^[^\"'`]*?(?:\bkernel: |NVRM: Xid \(|nvidia-nvswitch\d*: SXid|\bEDAC |\bmce: |\bpcieport "
     r"|\bAER: |\bamdgpu |\bbond\d+: |\bmlx5_core |\bmd/raid|\bhostbyte=|\bXFS \(|\bEXT4-fs )"
@@ -189,11 +190,16 @@ def _explains(root: Signal, domain: str, found: Sequence[Signal]) -> bool:
         return True
     reported = _OF_THE_KERNEL.search(root.line.shown) is not None
     return all(
-        (one.role == "symptom" and (reported or one.cause == "cuda_error"))
+        (one.role == "symptom" and (reported or _is_of_gpus(one)))
         or (one.role == "end" and one.index >= root.index)
         or watches_hardware(one)
         for one in own
     )
+
+
+def _is_of_gpus(signal: Signal) -> bool:
+    """Whether a symptom is what a broken GPU or link shows as; memory that is full is none."""
+    return signal.cause != "cuda_oom" and _OF_GPUS.search(signal.line.text) is not None
 
 
 def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -> LogVerdict:

@@ -280,7 +280,8 @@ _RETOLD = re.compile(
     r"|^motd\b|(?<!be )\b(?:replaced|reseated|swapped(?! with)|repaired)\b"
     r"|\b(?:received request|generated (?:response|text|sample)|sampled text)\b"
     r"|^\s*<\|?(?:user|assistant|system|human|im_start)\b"
-    r"|^\s*(?:\[[^\]]*\]\s*)?(?:user|assistant|human|gpt|bot|reporter|customer|prompt|output)\s?: "
+    r"|^\s*(?:\[[^\]]*\]\s*)?(?:user|assistant|human|gpt|bot|reporter|customer"
+    r"|prompt|output)\s?[:>] "
     r"|^\s*(?!\w*(?:error|exception)|message|reason|msg|cause|detail)[\w.-]+: '[^']*',?$"
     r"|^\s*(?:docker|podman|mpirun|torchrun|apptainer|singularity|enroot|kubectl|accelerate|deepspeed"
     r"|horovodrun|python\d?) (?:run|exec|launch|apply|create|-|\S+\.py)"  # a command
@@ -300,7 +301,7 @@ _RETOLD = re.compile(
 _SPEAKS_OF = re.compile(
     r"""
     ^\W*(?:\[[\w -]*\]\s*)?(?:
-        e\.?g\b|patterns?\b|regex\w*\b|title\b|subject\b|description\b|docs?\b|faq\b|examples?\b
+        e\.?g\b|patterns?\b|regex\w*\b|title\b|subject\b|description\b(?!:)|docs?\b|faq\b|examples?\b
         |labels?\b|predict\w*\b|policy\b|commit\b|history\b|ticket\b|assert\b|print\b|echo\b|grep\b
         |if\b|when\b|see\b|no\b|would\b|decoded\b|text\b|codes?\b|(?-i:[A-Z_]{4,}\s*=)|//|[+$]\s(?!\w+:\s)
         |'.*'$)

@@ -149,7 +149,7 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     fatal = {
         one.index
         for one in found
-        if (not one.doubtful and (one.in_traceback or one.role == "root"))
+        if (not one.doubtful and (one.in_traceback or one.role in ("root", "fault")))
     }
     course = Course(lines, templates, speaking, fatal, starts=starts)
     times = Times(lines)

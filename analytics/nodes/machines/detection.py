@@ -273,7 +273,7 @@ class _Judged:
             metrics = tuple(self.evidence.metrics(machine))
             name = self.samples.machines[machine]
             since_at = self._since(machine, metrics[0])
-            if self.evidence.is_sensor(machine):
+            if self.evidence.is_sensor(machine, SURELY_APART[1] * self.settings.threshold):
                 sensors.append(Told(name, "sensor", metrics, since_at))
             else:
                 faulty.append(Faulty(name, metrics[0], since_at, metrics, score))

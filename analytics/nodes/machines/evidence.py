@@ -21,6 +21,8 @@ KINDS: Final = (
     (ERRORS, r"ecc|replay|retr|pfc|pause|cnp|error|sequence|drop|discard|correct"),
     ("waiting for input", r"io_?wait|procs_blocked|io_time|pressure_io"),
     ("inlet", r"inlet|ambient"),
+    ("fan", r"fan|rpm"),
+    ("voltage", r"volt"),
     ("temperature", r"temp"),
     ("power", r"power|watt"),
     ("clock", r"clock|mhz"),
@@ -33,11 +35,15 @@ KINDS: Final = (
 """Kinds of metrics by what their names have in common, the first that fits: those of one kind tell
 one story and count once, but errors, which are counted apart."""
 FOLLOWED_BY: Final = {
+    "fan": ("temperature", "clock", "power"),
+    "voltage": ("power", "clock", "engines"),
     "temperature": ("power", "clock"),
     "power": ("clock", "temperature"),
     "disk": ("waiting for input", "engines"),
 }
-"""A kind of which a lone metric that moved tells of its sensor, where none of these moved."""
+"""A kind of which a metric that moved tells of its sensor, where none of these moved."""
+OF_INLET: Final = ("temperature", "fan")
+"""Kinds that follow warm air: they are no evidence of a machine whose inlet moved."""
 DIRECTION: Final = {
     ERRORS: 1,
     "waiting for input": 1,
@@ -82,24 +88,42 @@ class Evidence:
             )
             for metric, values in blocks.items()
         }
-        kinds: dict[str, Array] = {}
-        for metric, found in of.items():
-            kind = kind_of(metric)
-            story = metric if kind == ERRORS else kind
-            if kind != "inlet":
-                kinds[story] = np.maximum(kinds.get(story, 0.0), found.score)
-        scores = np.stack(list(kinds.values())) if kinds else np.zeros((1, 1))
-        return cls(of, np.sqrt(np.square(np.maximum(scores - BY_CHANCE, 0.0)).sum(axis=0)))
+        return cls(of, _joint(of))
 
     def metrics(self, machine: int, least: float = MOVED) -> list[str]:
         """Metrics in which a machine moved, the surest first."""
         score = {metric: float(found.score[machine]) for metric, found in self.of.items()}
         return sorted((m for m, value in score.items() if value >= least), key=lambda m: -score[m])
 
-    def is_sensor(self, machine: int) -> bool:
-        """Whether one metric moved alone of those that move together."""
+    def is_sensor(self, machine: int, needed: float) -> bool:
+        """Whether one sensor moved alone of those that move together.
+
+        Without it the machine's score is below `needed`.
+        """
         moved = [metric for metric in self.metrics(machine) if kind_of(metric) != "inlet"]
-        if len(moved) != 1:
-            return not moved
-        follow = FOLLOWED_BY.get(kind_of(moved[0]), ())
-        return any(kind_of(metric) in follow for metric in self.of)
+        if not moved:
+            return True
+        kind = kind_of(moved[0])
+        follow = FOLLOWED_BY.get(kind, ())
+        seen = {kind_of(metric) for metric in self.of} & {*follow}
+        if not seen or seen & {kind_of(metric) for metric in moved}:
+            return False
+        rest = {metric: found for metric, found in self.of.items() if kind_of(metric) != kind}
+        return not rest or float(_joint(rest)[machine]) < needed
+
+
+def _joint(of: Mapping[str, Shifts]) -> Array:
+    """(machines) scores of all kinds together; see `Evidence.joint`."""
+    kinds: dict[str, Array] = {}
+    for metric, found in of.items():
+        kind = kind_of(metric)
+        story = metric if kind == ERRORS else kind
+        kinds[story] = np.maximum(kinds.get(story, 0.0), found.score)
+    inlet = kinds.pop("inlet", None)
+    if inlet is not None:
+        for kind in OF_INLET:
+            if kind in kinds:
+                kinds[kind] = np.where(inlet >= MOVED, 0.0, kinds[kind])
+    scores = np.stack(list(kinds.values())) if kinds else np.zeros((1, 1))
+    joint: Array = np.sqrt(np.square(np.maximum(scores - BY_CHANCE, 0.0)).sum(axis=0))
+    return joint

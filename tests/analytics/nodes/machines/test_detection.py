@@ -114,6 +114,23 @@ def test_a_spare_a_dead_exporter_a_wrong_sensor_and_a_role_are_told_and_not_faul
     assert told(verdict) == of
 
 
+def test_a_fan_or_a_voltage_that_moves_alone_is_a_sensor_and_warm_air_no_fault() -> None:
+    values = job()
+    values["fan_rpm"] = 6000 + 20 * np.random.default_rng(12).normal(size=(360, 16))
+    values["inlet_temp"] = 24 + 0.2 * np.random.default_rng(13).normal(size=(360, 16))
+    values["fan_rpm"][150:, 3] *= 1.6
+    verdict = judged(values)
+    assert (verdict.faulty, told(verdict)) == ((), {"n3": "sensor"})
+    warm = {metric: x.copy() for metric, x in values.items()}
+    warm["fan_rpm"][150:, 3] /= 1.6
+    warm["inlet_temp"][150:, 5] += 9.0
+    warm["fan_rpm"][150:, 5] *= 1.5
+    warm["gpu_temp"][150:, 5] += 9.0
+    assert judged(warm).faulty == ()
+    warm["sm_clock"][150:, 5] *= 0.7  # too warm for its clock
+    assert [each.machine for each in judged(warm).faulty] == ["n5"]
+
+
 def test_where_too_few_machines_say_anything_nothing_is_judged() -> None:
     values = job()
     for array in values.values():
