@@ -274,6 +274,7 @@ _RETOLD = re.compile(
     r"|^\s*(?:[*•] +\S|- +[\"'`]|(?:q|a|question|answer)\d*\s?[:)] )"  # a list of advice
     r"|^\[\w+ \d\d:\d\d\] \w+: "  # a chat
     r"|\b(?:past|previous|earlier|similar|last)[- ]incidents?\b|--boot[= ]-\d|^\s*- \{\w+:"
+    r"|\bpattern: [\"']"
     r"|\bknown issues?\b|\byesterday\b|^squeue\b"
     r"|\b(?:last|previous) (?:week|month|year|night|failure|crash)\b"
     r"|(?<!never )\b(?:fixed|resolved|closed)\)?\W*$"
