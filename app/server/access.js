@@ -28,14 +28,13 @@ new MutationObserver(() => { nameSections(); reachCode(); })
   .observe(document, { childList: true, subtree: true });
 
 // A table picks its first cell as soon as it has the focus, and the next one with Tab; a cell that is
-// picked opens its row. By keyboard Tab passes a table by; Enter or an arrow picks the first cell.
-let byTab = false;
+// picked opens its row. Here the focus picks nothing: a click picks the cell that it hits, on a head
+// it sorts, Tab passes a table by, and Enter or an arrow picks the first cell.
 const entered = new WeakSet();
 addEventListener("keydown", (event) => {
-  byTab = event.key === "Tab";
   const grid = event.target.closest?.('[data-testid="data-grid-canvas"]');
   if (!grid) return;
-  if (byTab) event.stopPropagation();
+  if (event.key === "Tab") event.stopPropagation();
   else if (!entered.has(grid) && (event.key === "Enter" || event.key.startsWith("Arrow"))) {
     entered.add(grid);
     event.preventDefault();
@@ -44,9 +43,8 @@ addEventListener("keydown", (event) => {
   }
 }, true);
 addEventListener("focusin", (event) => {
-  if (byTab && event.isTrusted && event.target.matches?.('[data-testid="data-grid-canvas"]')) {
+  if (event.isTrusted && event.target.matches?.('[data-testid="data-grid-canvas"]')) {
     entered.delete(event.target);
     event.stopPropagation();
   }
 }, true);
-addEventListener("pointerdown", () => { byTab = false; }, true);

@@ -74,6 +74,31 @@ def test_the_same_cell_opens_as_often_as_it_is_clicked(link: str, browser: Brows
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("view", ["my_runs?user=foun01", "lemons?"])
+def test_a_click_on_the_head_of_a_column_sorts_and_opens_nothing(
+    link: str, browser: BrowserContext, view: str
+) -> None:
+    page = browser.new_page()
+    page.goto(link.replace("/?", f"/{view}&"))
+    grid = page.get_by_test_id("data-grid-canvas").first
+    expect(grid).to_be_visible()
+    grid.scroll_into_view_if_needed()
+    middle = (grid.bounding_box() or {})["width"] / 2
+    address = page.url
+    for right, arrow in ((20, "↑"), (20, "↓"), (middle, "↑")):
+        grid.click(position={"x": right, "y": 18}, force=True)
+        expect(grid.locator("th", has_text=arrow)).to_have_count(1)
+        page.wait_for_timeout(1_000)  # a pick is told after a moment
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert page.url == address
+    grid.click(position={"x": 30, "y": 60}, force=True)
+    if view.startswith("lemons"):
+        page.wait_for_url(re.compile(r"/node\?"))
+    else:
+        expect(page.get_by_role("dialog")).to_be_visible()
+
+
+@pytest.mark.slow
 def test_a_link_to_a_chart_of_a_query_draws_it_for_who_runs_it_first(
     link: str, browser: BrowserContext
 ) -> None:
