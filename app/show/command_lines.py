@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-STORED = tuple(
-    f"faultline {name}"
-    for name in ("ingest ", "report", "ledger", "annotate ", "rollback ", "forget")
+DEMO_BESIDE = (
+    "faultline demo --store ./demo-store && faultline serve --store ./demo-store --port 8502"
 )
-"""Commands that need the store."""
+"""Builds the demo beside the store that is shown, and shows it beside this dashboard."""
+NOT_OF_A_STORE = ("classify", "config", "demo", "links", "machines", "serve", "stragglers")
+"""Commands that read files, or say themselves which store they are for."""
+FILLS = ("ingest", "collect")
 
 
 def show(lines: Sequence[str]) -> None:
@@ -28,14 +30,23 @@ def show(lines: Sequence[str]) -> None:
 
 
 def of_store(line: str) -> str:
-    """A command of faultline with the store that is shown, where it names none.
+    """A command of faultline with the store that is shown, quoted for the shell.
 
-    Nothing is added where that is the one that faultline takes by itself, ./store. The demo takes
-    no records: they go into a store of their own.
+    The demo takes no records: they go into a store of their own.
     """
-    if not line.startswith(STORED) or "--store" in line:
+    command, mark, comment = line.partition("   #")
+    words = command.split()
+    if words[:1] != ["faultline"] or words[1] in NOT_OF_A_STORE or "--store" in words:
         return line
-    if line.startswith("faultline ingest ") and snapshot() and ask(choices).synthetic:
-        return f"{line} --store ./store"
-    root = store_root().resolve()
-    return line if root == Path("store").resolve() else f"{line} --store {shlex.quote(str(root))}"
+    fills_own = words[1] in FILLS and snapshot() and ask(choices).synthetic
+    return f"{command} --store {own_store() if fills_own else shown_store()}{mark}{comment}"
+
+
+def shown_store() -> str:
+    """The store that is shown, quoted for the shell."""
+    return shlex.quote(str(store_root().resolve()))
+
+
+def own_store() -> str:
+    """A store for records of one's own, which is not the one that is shown."""
+    return "./store" if store_root().resolve() != Path("store").resolve() else "./own-store"

@@ -15,7 +15,7 @@ WHAT = (
 COMMANDS = (
     sight.JOBS[0],
     "faultline ingest sacct sacct.txt --timezone Europe/Berlin",
-    "faultline demo && faultline serve --store demo-store",
+    command_lines.DEMO_BESIDE,
 )
 
 

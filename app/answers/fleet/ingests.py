@@ -74,7 +74,7 @@ NOTHING_INGESTED = Missing(
     "ingests",
     "No file was ingested into this store.",
     "A demo store is generated. Your own records go into a store of their own:",
-    ("faultline ingest sacct sacct.txt --store ./store",),
+    ("faultline ingest sacct sacct.txt",),
 )
 STALE_HOURS = 24.0
 """Age from which it is told that nothing new came."""

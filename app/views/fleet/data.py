@@ -31,9 +31,10 @@ def undone() -> None:
     if found is None:
         return
     done, ingest_id = found
+    again = command_lines.of_store(f"faultline rollback --to {done.published}")
     st.success(
         f"Ingest {escaping.code(ingest_id)} is taken back. "
-        f"{escaping.code(f'faultline rollback --to {done.published}')} brings it in again.",
+        f"{escaping.code(again)} brings it in again.",
         icon=":material/undo:",
     )
     _to_repeat(done, ingest_id)

@@ -9,6 +9,7 @@ from app.ask import reader
 from app.ask.cached import store_root
 from app.show import command_lines
 from app.widgets import notice
+from app.words import escaping
 
 TITLE = "Building the synthetic cluster"
 SAID = "demo_said"
@@ -31,12 +32,13 @@ def load() -> None:
             "This store cannot be written from here, or keeps records that were taken back, so "
             "build the demo beside it:"
         )
-        command_lines.show(["faultline demo && faultline serve --store demo-store"])
+        command_lines.show([command_lines.DEMO_BESIDE])
         return
     st.markdown(
         "A synthetic cluster of 256 nodes and 90 days with planted failures, to try every page. "
         "All of it is marked as synthetic. It takes about half a minute; **Data**, Add data "
-        "removes it again, and so does `faultline demo --remove --store ./store`."
+        "removes it again, and so does "
+        f"{escaping.code(f'faultline demo --remove --store {command_lines.shown_store()}')}."
     )
     if st.button("Load the demo", key="load_demo", icon=":material/science:"):
         with notice.explained():

@@ -13,6 +13,7 @@ import streamlit as st
 
 from app import actions
 from app.actions import mapping
+from app.show import command_lines
 from app.views.fleet import demo
 from app.widgets import notice, upload
 from app.words import escaping, numbers
@@ -36,8 +37,9 @@ def show(scope: Scope) -> None:
     if scope.synthetic:
         st.markdown(
             "This store holds the synthetic demo, which never mixes with real data: start the "
-            "dashboard on a store of your own with `faultline serve --store ./store`, or remove "
-            "the demo from this one."
+            "dashboard on a store of your own with "
+            f"`faultline serve --store {command_lines.own_store()}`, or remove the demo from "
+            "this one."
         )
         demo.remove()
         return

@@ -185,7 +185,9 @@ def add_trace(scope: Scope) -> None:
             "in a store of your own and start the dashboard on that, or analyse a file without "
             "storing it:"
         )
-        command_lines.show([COMMANDS[0], "faultline serve --store ./store", "", COMMANDS[1]])
+        command_lines.show(
+            [COMMANDS[0], f"faultline serve --store {command_lines.own_store()}", "", COMMANDS[1]]
+        )
         return
     with st.form("straggler_upload", border=False):
         files, fields = st.columns(2), st.columns(2)

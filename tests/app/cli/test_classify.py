@@ -21,7 +21,7 @@ ECC = "step 4\nRuntimeError: CUDA error: uncorrectable ECC error encountered\n"
 ESTIMATE = {"value", "lower", "upper", "conf_level", "n"}
 KEYS = {"accuracy", "macro_f1", "n", "per_class", "at_coverage"}
 TEXTS = {
-    "power": ("rack feed {n} tripped", "lost input voltage at shelf {n}"),
+    "power": ("row feed {n} opened", "lost input voltage at shelf {n}"),
     "nic": ("port {n} flapped for good", "adapter {n} went dark"),
     "Cooling": ("coolant pump {n} stuck", "leak below rack {n}"),
 }
@@ -144,7 +144,7 @@ def test_training_says_what_was_learnt_and_the_model_answers_where_rules_do_not(
         json.loads((store / "models" / f"{found['training_sha256']}.json").read_text())["format"]
         == 1
     )
-    (tmp_path / "log").write_text("start\nrack feed 7 tripped\n", encoding="utf-8")
+    (tmp_path / "log").write_text("start\nrow feed 7 opened\n", encoding="utf-8")
     verdict = faultline("classify", tmp_path / "log", "--store", store).json
     assert (verdict["cause"], verdict["domain"], verdict["method"]) == (
         "power",
@@ -152,7 +152,7 @@ def test_training_says_what_was_learnt_and_the_model_answers_where_rules_do_not(
         "log_model",
     )
     assert verdict["labels"]["llama3"] == "PSU"
-    assert verdict["evidence"][0] == {"line": 2, "text": "rack feed 7 tripped"}
+    assert verdict["evidence"][0] == {"line": 2, "text": "row feed 7 opened"}
 
 
 def test_the_rules_come_before_the_model(

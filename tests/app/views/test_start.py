@@ -69,7 +69,7 @@ def test_no_demo_over_records_or_where_nobody_may_write(
     page = open_page(tmp_path / "nowhere")
     assert not page.exception
     assert not [button for button in page.button if button.key == "load_demo"]
-    assert any("faultline serve --store demo-store" in code.value for code in page.code)
+    assert any("faultline serve --store ./demo-store" in code.value for code in page.code)
 
 
 def test_no_demo_where_it_would_take_away_what_an_undo_can_bring_back(tmp_path: Path) -> None:
