@@ -35,6 +35,8 @@ EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - 
 """Streamlit's own limits are ten years either way: failure logs are older than that."""
 
 
+ALL_OF = {"cluster": "all clusters", "partition": "all partitions", "account": "all accounts"}
+"""Filters that name a value of the store, and what they are without one."""
 USES = ("period", "cluster", "partition", "min_gpus", "account")
 """Filters that a page may use."""
 
@@ -58,20 +60,21 @@ def show(*, min_gpus: int = 0, uses: Collection[str] = USES) -> Scope:
         shown, unused = st.container(), st.container(key="unused_filters")
         place = {name: shown if name in uses else unused for name in USES}
         with place["cluster"]:
-            cluster = _one_of("cluster", choices.clusters, "all clusters")
+            cluster = _one_of("cluster", choices.clusters, ALL_OF["cluster"])
         timezone = _timezone(choices, cluster)
         with place["period"]:
             from_at, to_at = _period(choices, timezone)
         with place["partition"]:
-            partition = _one_of("partition", choices.partitions, "all partitions")
+            partition = _one_of("partition", choices.partitions, ALL_OF["partition"])
         with place["min_gpus"]:
             smallest = _min_gpus(min_gpus)
         with place["account"]:
-            account = _one_of("account", choices.accounts, "all accounts")
+            account = _one_of("account", choices.accounts, ALL_OF["account"])
         with st.container(horizontal=True):
             if uses:
                 st.button("Reset", on_click=_reset, width="stretch")
             copy_button.link()
+    _tell_absent(uses)
     in_use: dict[str, dict[str, Any]] = {
         "cluster": {"cluster": cluster},
         "period": {"from_at": from_at, "to_at": to_at},
@@ -129,8 +132,8 @@ def _scope(
 
 
 def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
-    """One of the values in the store, or all of them; says where an address names another."""
-    absent = f"absent_{name}"
+    """One of the values in the store, or all of them."""
+    absent = _absent(name)
     named = st.query_params.get(name)
     if named and name not in st.session_state and named not in options:
         st.session_state[absent] = named
@@ -144,10 +147,23 @@ def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
     )
     if chosen is not None:
         st.session_state.pop(absent, None)
-    elif absent in st.session_state:
-        unknown = escaping.escaped(st.session_state[absent])
-        st.warning(f"No {name} {unknown} in this store: shown are {everything}.")
     return chosen
+
+
+def _absent(name: str) -> str:
+    """Where what the address names, and the store does not hold, stays until another is chosen."""
+    return f"absent_{name}"
+
+
+def _tell_absent(uses: Collection[str]) -> None:
+    """Above the page's figures: which filter of the address they do not go by."""
+    for name, everything in ALL_OF.items():
+        unknown = st.session_state.get(_absent(name))
+        if unknown and name in uses:
+            st.warning(
+                f"No {name} {escaping.escaped(unknown)} in this store: shown are {everything}.",
+                icon=":material/warning:",
+            )
 
 
 def _min_gpus(page_default: int) -> int | None:
@@ -220,4 +236,4 @@ def _reset() -> None:
     """Every filter back to its default."""
     for name, value in FILTERS.items():
         st.session_state[name] = value
-        st.session_state.pop(f"absent_{name}", None)
+        st.session_state.pop(_absent(name), None)

@@ -22,7 +22,7 @@ MONTH, CHOSEN = "last whole month", best_interval.CHOSEN_PERIOD
 BEST, AS_WAS, MINUTES = "best", "as it was", "minutes"
 KNOWN: dict[str, By] = {"before the period": "before", "within it": "within"}
 HELP = {
-    "over": "The last whole month that is recorded, or the period chosen in the sidebar.",
+    "over": "The period chosen in the sidebar, or the last whole month that is recorded.",
     "worst": "So many nodes, the worst by the ranking of the Lemons page.",
     "known": "What was known before the period began ranks them without hindsight. Ranked within "
     "the period, the worst had bad luck, too: their excess then counts only in part, as on Lemons.",
@@ -38,8 +38,8 @@ def wished() -> what_if.Wish:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         inputs.choice(
             "Of",
-            [MONTH, CHOSEN],
-            default=MONTH,
+            [CHOSEN, MONTH],
+            default=CHOSEN,
             key="over",
             help=HELP["over"],
         )
@@ -100,11 +100,11 @@ def _interval() -> Every:
     )
 
 
-over = st.session_state.get("over") or st.query_params.get("over") or MONTH
-uses = filter_bar.USES if over == CHOSEN else filter_bar.USES[1:]
+over = st.session_state.get("over") or st.query_params.get("over") or CHOSEN
+uses = filter_bar.USES[1:] if over == MONTH else filter_bar.USES
 scope = filter_bar.of_store(uses=uses)
 ledger_build.ensure()
-scope = replace(scope, selection=ask(what_if.period, scope.selection, month=over != CHOSEN))
+scope = replace(scope, selection=ask(what_if.period, scope.selection, month=over == MONTH))
 dated = replace(scope, uses=scope.uses | {"period"})
 """Whose notes and downloads name the month; what a row opens is told it by the row."""
 head = st.container()

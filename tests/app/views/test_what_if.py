@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
 PAGE = "views/efficiency/what_if.py"
-CHANGED = {"worst": "2", "every": "minutes", "minutes": "20", "of_gpus": "4096"}
+MONTH = "last whole month"
+CHANGED = {"over": MONTH, "worst": "2", "every": "minutes", "minutes": "20", "of_gpus": "4096"}
 
 
 def metrics(page: AppTest) -> dict[str, str]:
@@ -43,13 +44,15 @@ def test_page_and_command_say_the_same_of_what_the_address_changes(
 
 
 @pytest.mark.slow
-def test_the_chosen_period_takes_the_place_of_the_month(
+def test_the_month_takes_the_place_of_the_period_of_every_other_page(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    month = open_page(demo_store, PAGE, period="7d")
-    chosen = open_page(demo_store, PAGE, period="7d", over="chosen period")
-    assert not chosen.exception
+    chosen = open_page(demo_store, PAGE, period="7d")
+    month = open_page(demo_store, PAGE, period="7d", over=MONTH)
+    assert not month.exception
     assert metrics(month) != metrics(chosen)
+    same = open_page(demo_store, PAGE, period="7d", over="chosen period")
+    assert metrics(same) == metrics(chosen)
 
 
 @pytest.mark.slow
