@@ -4,8 +4,9 @@ import asyncio
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, quote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection
@@ -33,11 +34,15 @@ _PAGE = """<!doctype html>
 :root { color-scheme: light dark; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 20vh auto; padding: 1rem; }
 h1 { font-size: 1.25rem; }
+form { display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: center; }
+input, button { font: inherit; padding: 0.4rem 0.6rem; }
+input, button { border: 1px solid #767676; border-radius: 6px; }
+input[type=password] { flex: 1; min-width: 12rem; }
 </style>
 </head>
 <body>
 <h1>TITLE</h1>
-<p>TEXT</p>
+TEXT
 </body>
 </html>
 """
@@ -114,7 +119,7 @@ class Gate:
             return _page(403, "Refused", "This request came from another site.")
         if self.access.tokens is None:
             return None
-        token = request.query_params.get("token")
+        token = _of_link(request.query_params.get("token"))
         if request.scope.get("method") not in {"GET", "HEAD"}:
             token = None
         if token is not None:
@@ -122,11 +127,7 @@ class Gate:
             if shown is not None or session is not None:
                 return self._let_in(request, session, shown)
         if session is None:
-            answer = _page(
-                401,
-                "Faultline needs its link",
-                "Open the link that <code>faultline serve</code> printed when it started.",
-            )
+            answer = _asks_for_token(request, wrong=bool(token))
             if token is not None:
                 address = request.client.host if request.client else ""
                 answer.background = BackgroundTask(self._failed, address)
@@ -186,6 +187,37 @@ class Gate:
             secure=request.scope["scheme"] == "https",
         )
         return answer
+
+
+def _of_link(written: str | None) -> str | None:
+    """A token, also where somebody has put in the whole link that holds it.
+
+    >>> _of_link("https://faultline.example/mttf?token=a1&period=7d"), _of_link("a1")
+    ('a1', 'a1')
+    """
+    parts = _split(written) if written and "token=" in written else None
+    return written if parts is None else dict(parse_qsl(parts.query)).get("token", written)
+
+
+def _asks_for_token(request: HTTPConnection, *, wrong: bool) -> Response:
+    """The page for somebody with a shared link: a field, and from it on to what was shared."""
+    query = request.query_params.multi_items()
+    page = quote(request.scope["path"].rpartition("/")[2])
+    hidden = "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in query
+        if name != "token"
+    )
+    text = (
+        "<p>Open the link that <code>faultline serve</code> printed when it started, or put in its "
+        "token, or your own, to see the page that was shared with you.</p>"
+        f'<form method="get" action="./{page}">{hidden}<label for="token">Token</label>'
+        '<input type="password" id="token" name="token" autocomplete="current-password" required '
+        'autofocus><button type="submit">Show the page</button></form>'
+    )
+    if wrong:
+        text = f"<p>That token is not right: tokens are made anew or taken back.</p>{text}"
+    return _page(401, "Faultline needs its link", text)
 
 
 @dataclass(frozen=True)
@@ -257,5 +289,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _page(status: int, title: str, text: str) -> Response:
-    page = _PAGE.replace("TITLE", title).replace("TEXT", text)
+    page = _PAGE.replace("TITLE", title).replace(
+        "TEXT", text if text.startswith("<") else f"<p>{text}</p>"
+    )
     return HTMLResponse(page, status, headers={"cache-control": "no-store"})

@@ -3,7 +3,7 @@
 import asyncio
 from http.cookies import SimpleCookie
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -92,16 +92,36 @@ def test_a_wrong_token_is_refused(token: str) -> None:
     assert "set-cookie" not in headers
 
 
-def test_the_refusal_says_what_to_do() -> None:
+def refusal(path: str, query: bytes = b"") -> str:
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b""}
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query}
     scope |= {"headers": [(b"host", b"localhost:8501")]}
     asyncio.run(Gate(_dashboard, ACCESS)(scope, None, send))  # type: ignore[arg-type]
-    assert b"Open the link that <code>faultline serve</code> printed" in sent[1]["body"]
+    return str(sent[1]["body"].decode())
+
+
+def test_the_refusal_says_what_to_do() -> None:
+    said = refusal("/")
+    assert "Open the link that <code>faultline serve</code> printed" in said
+    assert "not right" not in said
+    assert "not right" in refusal("/", b"token=wrong")
+
+
+def test_who_has_no_token_yet_comes_with_one_to_the_page_that_was_shared() -> None:
+    said = refusal("/below/mttf", b"period=7d&cluster=a%22%3Cb&token=")
+    assert 'action="./mttf"' in said
+    assert '<input type="hidden" name="period" value="7d">' in said
+    assert 'name="cluster" value="a&quot;&lt;b"' in said
+    assert said.count('name="token"') == 1
+    message, headers = ask("/below/mttf?period=7d&token=right")
+    assert (message["status"], headers["location"]) == (303, "./mttf?period=7d")
+    whole = quote("http://localhost:8501/?token=right&period=all", safe="")
+    message, headers = ask(f"/mttf?period=7d&token={whole}")
+    assert (message["status"], headers["location"]) == (303, "./mttf?period=7d")
 
 
 @pytest.mark.parametrize(
