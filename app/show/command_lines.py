@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-DEMO_BESIDE = (
-    "faultline demo --store ./demo-store && faultline serve --store ./demo-store --port 8502"
-)
-"""Builds the demo beside the store that is shown, and shows it beside this dashboard."""
 NOT_OF_A_STORE = ("classify", "config", "demo", "links", "machines", "serve", "stragglers")
 """Commands that read files, or say themselves which store they are for."""
 FILLS = ("ingest", "collect")
@@ -36,7 +32,9 @@ def of_store(line: str) -> str:
     """
     command, mark, comment = line.partition("   #")
     words = command.split()
-    if words[:1] != ["faultline"] or words[1] in NOT_OF_A_STORE or "--store" in words:
+    if words[:1] != ["faultline"] or not words[1:] or words[1] in NOT_OF_A_STORE:
+        return line
+    if any(word.startswith("--store") for word in words):
         return line
     fills_own = words[1] in FILLS and snapshot() and ask(choices).synthetic
     return f"{command} --store {own_store() if fills_own else shown_store()}{mark}{comment}"
@@ -50,3 +48,9 @@ def shown_store() -> str:
 def own_store() -> str:
     """A store for records of one's own, which is not the one that is shown."""
     return "./store" if store_root().resolve() != Path("store").resolve() else "./own-store"
+
+
+def demo_beside() -> str:
+    """Builds the demo beside the store that is shown, and shows it beside this dashboard."""
+    demo = "./demo-store" if store_root().resolve() != Path("demo-store").resolve() else "./demo-2"
+    return f"faultline demo --store {demo} && faultline serve --store {demo} --port 0"

@@ -15,7 +15,6 @@ WHAT = (
 COMMANDS = (
     sight.JOBS[0],
     "faultline ingest sacct sacct.txt --timezone Europe/Berlin",
-    command_lines.DEMO_BESIDE,
 )
 
 
@@ -27,7 +26,7 @@ def head() -> None:
 
 def commands() -> None:
     """The commands that fill it; pages follow by themselves."""
-    command_lines.show(COMMANDS)
+    command_lines.show([*COMMANDS, command_lines.demo_beside()])
 
 
 def no_store() -> None:

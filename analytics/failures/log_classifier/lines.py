@@ -222,7 +222,7 @@ def _own_prefix(line: str) -> str:
         return ""
     cuts = (0, *(found.end() for found in re.finditer(r"[\s|:\]>]+", before)), len(before))
     known = (cut for cut in cuts if cleaned(1, line[cut:])[-1].text.startswith(_HEADER))
-    return before[: next(known)]
+    return before[: next(known, 0)]
 
 
 def _any_number(prefix: str) -> str:

@@ -219,7 +219,7 @@ def _things(document: dict[str, Any]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "cause": thing["cause"],
-                "role": thing.get("role", "root"),
+                "role": thing.get("role", "sign"),
                 "specificity": thing.get("specificity", VAGUE),
                 "confidence": thing.get("confidence", document["confidence"]),
                 "words": sorted({w for state in thing["states"] for w in states[state]["words"]}),

@@ -62,7 +62,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 """A clause such as `, no ECC or Xid reported` beside what a line does report."""
-_ADVISED = re.compile(r"\b(?:recommended )?action:\s.*", re.IGNORECASE)
+_ADVISED = re.compile(r"(?<=[.;]) (?:recommended )?action:\s.*", re.IGNORECASE)
 """What an event log tells to do."""
 _GIVEN_UP = frozenset({"non_finite_loss"})
 """Causes for which a run gives up and yet ends with exit code 0."""

@@ -20,8 +20,8 @@ ERRORS: Final = "errors"
 KINDS: Final = (
     (ERRORS, r"ecc|replay|retr|pfc|pause|cnp|error|sequence|drop|discard|correct"),
     ("waiting for input", r"io_?wait|procs_blocked|io_time|pressure_io"),
-    ("inlet", r"inlet|ambient"),
-    ("fan", r"fan|rpm"),
+    ("fan", r"(?<![a-z])fans?(?![a-z])|rpm"),
+    ("inlet", r"(?:inlet|ambient)(?!.*press)"),
     ("voltage", r"volt"),
     ("temperature", r"temp"),
     ("power", r"power|watt"),
@@ -43,7 +43,7 @@ FOLLOWED_BY: Final = {
 }
 """A kind of which a metric that moved tells of its sensor, where none of these moved."""
 OF_INLET: Final = ("temperature", "fan")
-"""Kinds that follow warm air: they are no evidence of a machine whose inlet moved."""
+"""Kinds that follow warm air: of a machine whose inlet moved counts what they moved beyond it."""
 DIRECTION: Final = {
     ERRORS: 1,
     "waiting for input": 1,
@@ -96,19 +96,22 @@ class Evidence:
         return sorted((m for m, value in score.items() if value >= least), key=lambda m: -score[m])
 
     def is_sensor(self, machine: int, needed: float) -> bool:
-        """Whether one sensor moved alone of those that move together.
+        """Whether sensors moved alone of those that move together.
 
-        Without it the machine's score is below `needed`.
+        Without them the machine's score is below `needed`.
         """
         moved = [metric for metric in self.metrics(machine) if kind_of(metric) != "inlet"]
         if not moved:
             return True
-        kind = kind_of(moved[0])
-        follow = FOLLOWED_BY.get(kind, ())
-        seen = {kind_of(metric) for metric in self.of} & {*follow}
-        if not seen or seen & {kind_of(metric) for metric in moved}:
+        kinds, seen = {kind_of(metric) for metric in moved}, {kind_of(metric) for metric in self.of}
+        alone = {
+            kind
+            for kind in kinds & FOLLOWED_BY.keys()
+            if seen & {*FOLLOWED_BY[kind]} and not kinds & {*FOLLOWED_BY[kind]}
+        }
+        if kind_of(moved[0]) not in alone:
             return False
-        rest = {metric: found for metric, found in self.of.items() if kind_of(metric) != kind}
+        rest = {metric: found for metric, found in self.of.items() if kind_of(metric) not in alone}
         return not rest or float(_joint(rest)[machine]) < needed
 
 
@@ -123,7 +126,8 @@ def _joint(of: Mapping[str, Shifts]) -> Array:
     if inlet is not None:
         for kind in OF_INLET:
             if kind in kinds:
-                kinds[kind] = np.where(inlet >= MOVED, 0.0, kinds[kind])
+                beyond = np.maximum(kinds[kind] - inlet, 0.0)
+                kinds[kind] = np.where(inlet >= MOVED, beyond, kinds[kind])
     scores = np.stack(list(kinds.values())) if kinds else np.zeros((1, 1))
     joint: Array = np.sqrt(np.square(np.maximum(scores - BY_CHANCE, 0.0)).sum(axis=0))
     return joint

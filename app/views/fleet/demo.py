@@ -32,7 +32,7 @@ def load() -> None:
             "This store cannot be written from here, or keeps records that were taken back, so "
             "build the demo beside it:"
         )
-        command_lines.show([command_lines.DEMO_BESIDE])
+        command_lines.show([command_lines.demo_beside()])
         return
     st.markdown(
         "A synthetic cluster of 256 nodes and 90 days with planted failures, to try every page. "

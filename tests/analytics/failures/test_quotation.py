@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from analytics.failures.log_classifier import classify_log
@@ -111,3 +113,19 @@ def test_a_maintenance_that_is_only_announced_ended_nothing() -> None:
 )
 def test_words_of_hardware_about_something_else_do_not_count(line: str) -> None:
     assert classify_log([line, *TYPE_ERROR]).cause == "type_error"
+
+
+def test_lines_that_sound_like_hardware_do_not_outweigh_the_exception_of_a_program() -> None:
+    """Of 405 such lines, written to provoke, rules of one kind of line take some in earnest."""
+    lines = (Path(__file__).parent / "benign_lines.txt").read_text("utf-8").splitlines()
+    assert len(lines) > 400
+    wrong = [line for line in lines if classify_log([*STEPS, line, *TYPE_ERROR]).domain != "user"]
+    assert len(wrong) <= 40, wrong
+
+
+@pytest.mark.parametrize(
+    "rest", ["\r 45%|###| 9/20", "\n\nfoo", " Traceback (most recent call last)"]
+)
+def test_a_header_with_more_on_its_line_is_read(rest: str) -> None:
+    header = f"w1> Traceback (most recent call last):{rest}"
+    assert classify_log([*STEPS, header, *TYPE_ERROR]).domain == "user"

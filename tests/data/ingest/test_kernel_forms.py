@@ -222,6 +222,15 @@ def test_a_form_that_nobody_described_is_one_of_times_a_host_and_the_kernel(
 
 
 NONE = [
+    # words about a kernel, and what stands behind its name
+    f"ticket42 kernel {LOST}",
+    f"2026-07-01 10:00:00 kernel h100: {LOST}",
+    f"2026-07-01 10:00:00 pid1234 kernel {LOST}",
+    f"<12>kern n7 {LOST}",
+    f"@4fffffffffffffff00000000 n7 n8 {LOST}",
+    # a program's own records
+    f"INFO pushing {json.dumps({'message': LOST})}",
+    f"train.py step12 sample={json.dumps({'text': LOST})}",
     f"the gpu3 kernel said at 2026-03-04 05:06:07 {LOST}",
     f"| 2026-03-04 05:06:07 | n1 | n2 | kernel | {LOST}",
     f"4 Mar 2026 05:06:07;n1;grafana;kernel;{LOST}",
@@ -299,3 +308,28 @@ def test_the_host_that_a_gatherer_names_above_the_lines(
     told = [notice for notice in batch.notices if "the name above their lines" in notice]
     assert len(told) == len(hosts)
     assert set(told) <= set(kernel_events(str(path), Options()).notices)
+
+
+def test_an_instant_that_no_clock_holds_leaves_the_event_and_its_neighbours(tmp_path: Path) -> None:
+    text = f"@4fffffffffffffff00000000 {LOST}\nMar  4 05:06:07 n1 kernel: {LOST}\n"
+    assert len(found(read(tmp_path, text))) == 2
+
+
+@pytest.mark.parametrize(
+    ("head", "next_head"),
+    [
+        ("$ ssh n7 dmesg", "$ ssh -q n8 dmesg"),
+        ("$ ssh n7 dmesg", "root@n8:~# cat dmesg.txt"),
+        ("hostname: n7", "*** console of n8 ***"),
+        ("<ConMan> Console [n7] log opened", "<ConMan> Console [n8] connected"),
+    ],
+)
+def test_a_head_that_is_not_understood_ends_what_the_one_before_named(
+    tmp_path: Path, head: str, next_head: str
+) -> None:
+    text = f"{head}\n[    9.1] {LOST}\n{next_head}\n[    9.2] {LOST}\n"
+    (tmp_path / "log").write_text(text)
+    source = Source(tmp_path / "log", "log", modified_at=datetime(2026, 6, 1, tzinfo=UTC))
+    batch = kernel_log.read(source, Options(), duckdb.cursor())
+    assert [row.node for row in batch.tables["health_events"].itertuples()] == ["n7"]
+    assert ["no host" in rejected.reason for rejected in batch.rejected] == [True]

@@ -10,7 +10,8 @@ HEADS = (
     r"|^\[?[\w.-]+@[\w.-]+[: ].*[#$%] (?:sudo )?(?:dmesg|journalctl)\b"
     r"|^Message from syslogd@|console log show |onsole \[[\w.-]+\] |^\s*NODENAME: "
     r"|^\[\d+\] [\d:]{8} \[(?:SUCCESS|FAILURE)\] |\bLinux \S+ \d+\.\d+\.\d+\S* #"
-    r"|^hostname: |\bdebug node/|[#$%] ssh \S+ |^[\w.-]+ login: "
+    r"|^hostname: |\bdebug node/|[#$%] ssh \S+ |^[\w.-]+ login: |^\[?[\w.-]+@[\w.-]+[: ].*[#$%] "
+    r"|^<ConMan>|^[>=#*-]{3,} .* [<=#*-]{3,}\s*$"
     r"|^[-=#]+ hostname [-=#]+\s*$"
 )
 """What such a line may be, for a first look."""
@@ -29,14 +30,22 @@ _PROMPT = re.compile(
 )
 """A shell's prompt before a command that prints the kernel's log of the host itself."""
 _DASHES = re.compile(r"-{8,}\s*\Z|[-=#]+ hostname [-=#]+\s*\Z")
+_OF_ANOTHER = re.compile(
+    r"Message from syslogd@|.*console log show |.*onsole \[|hostname: |.*\bdebug node/|.*[#$%] ssh "
+    r"|\[?[\w.-]+@[\w.-]+[: ].*[#$%] |<ConMan>|[\w.-]+ login: "
+    r"|[>=#*-]{3,} (?!.*\b(?:dmesg|journalctl|date|uname|lspci|nvidia-\w+)\b).* [<=#*-]{3,}\s*\Z"
+)
+"""Heads that are not understood: what follows them is not of the host that was named before."""
 _TOLD = re.compile(
-    r"Message from syslogd@(?P<host>[\w.-]+) at |.*console log show (?P<instance>[\w.-]+)"
+    r"Message from syslogd@(?P<host>[\w.-]+) at "
+    r"|.*console log show (?:.* )?(?P<instance>\w[\w.-]*)\s*(?:\||\Z)"
     r"|.*onsole \[(?P<console>[\w.-]+)\] (?:log )?opened|\s*NODENAME: (?P<node>[\w.-]+)"
-    r"|\[\d+\] [\d:]{8} \[(?:SUCCESS|FAILURE)\] (?P<ssh>[\w.-]+)"
-    r"|(?:uname: |# )?Linux (?P<uname>[\w.-]+) \d+\.\d+\.\d+\S* #"
+    r"|\[\d+\] [\d:]{8} \[(?:SUCCESS|FAILURE)\] (?:\S+@)?(?P<ssh>[\w.-]+)"
+    r"|(?:uname: |# )?Linux (?!version\b)(?P<uname>[\w.-]+) \d+\.\d+\.\d+\S* #"
     rf"|hostname: (?P<told>{_HOST})\s*\Z|.*\bdebug node/(?P<debug>[\w.-]+) .*\bdmesg\b"
     r"|.*[#$%] ssh (?:\S+@)?(?P<remote>[\w.-]+) (?:sudo )?(?:dmesg|journalctl)\b"
-    r"|(?P<login>[\w.-]+) login: "
+    r"(?!.*\s(?:-D|-M|--(?:directory|file|machine))\b)"
+    r"|(?P<login>(?=[A-Za-z.-]*\d)[A-Za-z][\w.-]*) login: "
 )
 """Heads of wall, openstack, ConMan, crash, pssh and uname, which name the host."""
 
@@ -73,5 +82,7 @@ class Gathered:
         if found is not None:
             self.host = next(name for name in found.groups() if name)
             self._indented = False
+        elif _OF_ANOTHER.match(line):
+            self.host = None
         elif salt := _OF_SALT.match(line):
             self.host, self._indented = salt["host"], True

@@ -152,8 +152,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTER_S = 900
 _DELAY_S = 120
 """Seconds within which a relay passes a line on, where its clock tells the zone of the line's."""
-_FROM_RELAY = re.compile(r"\A.*[@/](?=\w)")
-"""What syslog-ng puts before a host's name: its source, or the hosts that passed the line on."""
 _MOST_WORDS = 2
 """Hosts between a time and `kernel:`; more words are a sentence."""
 _USER = 8
@@ -278,6 +276,15 @@ def begun_again(text: str, *, behind_kernel: bool = False) -> tuple[int, Prefix 
     return None
 
 
+def _first_of_chain(host: str) -> str:
+    """The host that wrote a line, of what syslog-ng puts there: source@host/relay.
+
+    >>> _first_of_chain("s_remote@n7/relay1"), _first_of_chain("n7")
+    ('n7', 'n7')
+    """
+    return host.rpartition("@")[2].partition("/")[0] or host
+
+
 class _Seen:
     """What the forms of a line have told so far."""
 
@@ -340,7 +347,7 @@ class _Seen:
         if self.of_user and not self.tagged:
             return None
         host, dated = self._host or self._outer, self._dated
-        host = host and _FROM_RELAY.sub("", host)
+        host = host and _first_of_chain(host)
         if dated is None:
             return Prefix(host, uptime_s=self._uptime_s)
         return Prefix(host, dated.time, dated.has_year, dated.zone)

@@ -16,7 +16,7 @@ _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\s?(?:Z\b|UTC\b|GMT\b|[+-]\d\d:?(?:\d\d)
 _TIME = re.compile(
     rf"""\b\d{{1,2}}[ /.-](?P<month>{MONTH})[ /.-]\d{{4}}[ :T]+{_CLOCK}
     | \d{{4}}[ ](?P<year_first>{MONTH})\s+\d{{1,2}}[ ]{_CLOCK}
-    | (?P<month_first>{MONTH})\s+\d{{1,2}},?\s(?:\d{{4}}\s)?{_CLOCK}(?:\s\d{{4}}\b)?
+    | (?P<month_first>{MONTH})\s+\d{{1,2}},?\s(?:\d{{4}}\s)?{_CLOCK}(?:\s\d{{4}}\b(?!-))?
     | \d{{4}}[-/]\d\d[-/]\d\d[T\ _]{_CLOCK}
     | @4(?P<tai>[0-9a-f]{{15}})[0-9a-f]{{8}}\b
     | \b(?P<millis>1\d{{12}})\b
@@ -25,13 +25,14 @@ _TIME = re.compile(
 )
 _OF_THE_KERNEL = re.compile(
     r"(?<![\w.-])kern(?:el)?(?![\w-])"
-    r"|\[\s*\d+\.\d{3,9}\]\s*$|^@4[0-9a-f]{23} $|\d,\d+,\d+,[^;\s]*;\s*$",
+    r"|\[\s*\d+\.\d{3,9}\]\s*$|^@4[0-9a-f]{23} $|(?<![\d,])\d,\d{1,20},\d{1,20},[-c+]?;\s*$",
     re.IGNORECASE,
 )
 """Its name, or what only its own clock writes right before its message."""
+_NAME = re.compile(r"(?<![\w.-])kernel(?![\w-])", re.IGNORECASE)
 _TAGS = re.compile(r"</?(?:table|tbody|tr|td|th|pre|code|br|span|p|li)\b[^<>]*>", re.IGNORECASE)
 _HOST_KEY = re.compile(
-    r"(?:host|hostname|host_?name|dvchost|identhostname|guest|node|nodename|_hostname|computer|instance)"
+    r"(?<![A-Za-z])(?:host|hostname|host_?name|dvchost|identhostname|guest|node|nodename|_hostname|computer|instance)"
     r"[\"']?\s*[:=]+\s*[\"']?(?P<host>[\w.-]*\w)",
     re.IGNORECASE,
 )
@@ -48,11 +49,19 @@ _PROGRAM = re.compile(r"(?<![\w.-])(?!kernel\b)[\w.-]+\[\d+\]:|[a-z] [a-z]+ [a-z
 """Another program, or prose."""
 _OF_USER = re.compile(r"<(?:[89]|\d{2,3})>|(?<!\d)(?:[89]|\d{2,3}),\d+,\d+,")
 """A priority or rank of what programs write."""
-_NAMED_KERNEL = re.compile(r"(?<![\w.-])kern(?:el)?(?![\w-])", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s|;,<>\[\](){}\"'=:#%+^*\\/]+")
 _LETTER = re.compile("[a-zA-Z]")
 _TAI_OF_UNIX = 10  # seconds that TAI64N is ahead
 _LEAP_YEAR = 2000
+_MOST_HOURS, _HOUR = 14, 60
+_LONGEST = 400
+"""Characters of a prefix."""
+_THINGS = re.compile(
+    r"(?:pid|tid|cpu|local|eth|en[ops]|nvme|sd|v|q|tty|rank|task|step|job|ticket|gpu\d?$|level)"
+    r"[\d.]*(?:n\d+(?:p\d+)?|[a-z]\d*)?",
+    re.IGNORECASE,
+)
+"""Words with a number that are no host's name."""
 
 
 def loose_prefix(
@@ -69,27 +78,39 @@ def loose_prefix(
     >>> loose_prefix("the kernel told us of ") is None
     True
     """
+    if len(text) > _LONGEST:
+        return None
     text = _TAGS.sub(" ", text)
     if not (marked or _OF_THE_KERNEL.search(text)) or _PROGRAM.search(text):
         return None
-    if _OF_USER.search(text) and not _NAMED_KERNEL.search(text):
+    if _OF_USER.search(text):
         return None
     times = list(_TIME.finditer(text))
-    named = list(_HOST_KEY.finditer(text))
+    named = [one for one in _HOST_KEY.finditer(text) if one["host"].lower() not in _SAID]
     rest = _HOST_KEY.sub(" ", _TIME.sub(" ", text))
     words = [word for word in _SEPARATORS.split(rest) if _may_name(word)]
     hosts = {word for word in words if _looks_like_a_host(word)}
-    if (len(hosts) < len({*words}) and not marked) or len(
-        hosts - {one["host"] for one in named}
-    ) > 1:
+    if len(hosts) < len({*words}) or len(hosts - {one["host"] for one in named}) > 1:
         return None
-    host = named[-1]["host"] if named else next(iter(hosts), None)
+    host = next((one["host"] for one in named if "guest" in one[0].lower()), None)
+    host = host or (named[-1]["host"] if named else next(iter(hosts), None))
+    mark = _last_mark(text)
+    if host and not (times or text.rstrip().endswith(("]", ";"))):
+        return None  # words about a kernel
+    if host and not named and mark is not None and mark < text.rindex(host):
+        return None  # what stands behind the kernel's name is no host
     if not times:
         return host, None, True, None
     try:
         return host, *_read(times[-1])
-    except (ValueError, OverflowError):  # a day or an hour that does not exist
+    except (ValueError, OverflowError, OSError):  # a day or an hour that does not exist
         return host, None, True, None
+
+
+def _last_mark(text: str) -> int | None:
+    """Where the kernel's name stands last; None where only its clock marks it."""
+    found = [one.start() for one in _NAME.finditer(text)]
+    return found[-1] if found else None
 
 
 def _may_name(word: str) -> bool:
@@ -99,7 +120,8 @@ def _may_name(word: str) -> bool:
 
 
 def _looks_like_a_host(word: str) -> bool:
-    return bool(re.fullmatch(r"[A-Za-z][\w.-]*\d[\w.-]*", word))
+    named = re.fullmatch(r"[A-Za-z][\w.-]*\d[\w.-]*", word) is not None
+    return named and _THINGS.fullmatch(word) is None
 
 
 def _read(found: re.Match[str]) -> tuple[datetime, bool, str | None]:
@@ -114,7 +136,7 @@ def _read(found: re.Match[str]) -> tuple[datetime, bool, str | None]:
         month_of(found["month"] or found["year_first"] or found["month_first"] or ""),
     )
     zone = re.search(r"(?<=[\d ])(Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?)(?:\s\d{4})?$", text)
-    at_clock = re.search(r"(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?", text)
+    at_clock = re.search(r"(?<!\d)(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?", text)
     if at_clock is None:
         raise ValueError(text)
     hour, minute, second, fraction = at_clock.groups()
@@ -134,6 +156,9 @@ def _read(found: re.Match[str]) -> tuple[datetime, bool, str | None]:
         return time, has_year, None
     if zone[1][0] in "+-":
         digits = zone[1][1:].replace(":", "").ljust(4, "0")
-        ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+        hours, minutes = int(digits[:2]), int(digits[2:])
+        if hours > _MOST_HOURS or minutes >= _HOUR:
+            raise ValueError(text)
+        ahead = timedelta(hours=hours, minutes=minutes)
         time += -ahead if zone[1][0] == "+" else ahead
     return (time.replace(tzinfo=UTC), True, None) if has_year else (time, False, "UTC")

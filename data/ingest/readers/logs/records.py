@@ -177,9 +177,19 @@ def _pairs_of_leef(text: str) -> tuple[int, dict[str, str]] | None:
         return None
     begin, mark = _BARS_OF_LEEF - 1, "\t"
     if text.startswith("LEEF:2", at) and len(fields) > _BARS_OF_LEEF:
-        mark, begin = fields[begin] or "\t", _BARS_OF_LEEF
+        mark, begin = _mark_of(fields[begin]), _BARS_OF_LEEF
     pairs = [pair.partition("=") for pair in "|".join(fields[begin:]).split(mark)]
     return at, _product(fields) | {name: said for name, sign, said in pairs if sign}
+
+
+def _mark_of(written: str) -> str:
+    """What stands between pairs: itself, or its number as x09 or 0x09.
+
+    >>> _mark_of("^"), _mark_of("x5E"), _mark_of("")
+    ('^', '^', '\\t')
+    """
+    number = re.fullmatch(r"0?x([0-9a-fA-F]{1,4})", written)
+    return chr(int(number[1], 16)) if number else written or "\t"
 
 
 def _product(fields: list[str]) -> dict[str, str]:

@@ -84,9 +84,11 @@ _HOST = re.compile(r"(?=[A-Za-z._]*[\d-])[A-Za-z][\w.-]*|\d+(?:\.\d+){3}")
 _OF_AMERICA = re.compile(
     r"(?P<day>\d{1,2}/\d{1,2}/\d{4}),? (?P<clock>\d{1,2}:\d\d:\d\d)(?:\.\d+)? (?P<half>[AP]M)"
 )
-_NAMES_HOST = re.compile(r"(?:\A|[^a-z])(?:host_?name|nodename|host|guest)_*\Z")
-_NAMES_TIME = re.compile(r"(?:\A|[^a-z])(?:timestamp|time|ts|t)_*\Z")
-"""Endings of names that no list knows."""
+_NAMES_HOST = re.compile(
+    r"(?:\A|resource_?attributes_|attributes_|tag__:_*)(?:host_?name|nodename|host|guest)_*\Z"
+)
+_NAMES_TIME = re.compile(r"\A_*(?:timestamp|time|ts|t)_*\Z")
+"""Names that no list knows: a resource's host, a tag's, a time of the record itself."""
 _FRACTION = re.compile(r"\d{9,10}\.\d+")
 _DEEPEST = 4
 """JSON in JSON in JSON; the limit of depth holds in each."""
@@ -335,7 +337,8 @@ def _beside(labels: Mapping[str, str]) -> Prefix | None:
     ):
         return None  # a program that called itself the kernel
     host = next((labels[name] for name in _HOSTS if labels.get(name)), None)
-    host = host or next((said for name, said in labels.items() if _NAMES_HOST.search(name)), None)
+    told = {said for name, said in labels.items() if said and _NAMES_HOST.search(name)}
+    host = host or (told.pop() if len(told) == 1 else None)
     if host is None and _HOST.fullmatch(labels.get("source", "")):
         host = labels["source"]
     said = next((labels[name] for name in _TIMES if labels.get(name)), None)
