@@ -157,13 +157,13 @@ def _absent(name: str) -> str:
 
 def _tell_absent(uses: Collection[str]) -> None:
     """Above the page's figures: which filter of the address they do not go by."""
-    for name, everything in ALL_OF.items():
-        unknown = st.session_state.get(_absent(name))
-        if unknown and name in uses:
-            st.warning(
-                f"No {name} {escaping.escaped(unknown)} in this store: shown are {everything}.",
-                icon=":material/warning:",
-            )
+    told = [
+        f"No {name} {escaping.escaped(unknown)} in this store: shown are {everything}."
+        for name, everything in ALL_OF.items()
+        if name in uses and (unknown := st.session_state.get(_absent(name)))
+    ]
+    if told:
+        st.warning(" ".join(told), icon=":material/warning:")
 
 
 def _min_gpus(page_default: int) -> int | None:
