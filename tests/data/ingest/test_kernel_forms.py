@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -333,3 +334,9 @@ def test_a_head_that_is_not_understood_ends_what_the_one_before_named(
     batch = kernel_log.read(source, Options(), duckdb.cursor())
     assert [row.node for row in batch.tables["health_events"].itertuples()] == ["n7"]
     assert ["no host" in rejected.reason for rejected in batch.rejected] == [True]
+
+
+def test_a_long_line_of_numbers_is_looked_through_once(tmp_path: Path) -> None:
+    begun = time.process_time()
+    read(tmp_path, "x y " + "1," * 50_000 + LOST)
+    assert time.process_time() - begun < 2.0  # it took 6 s

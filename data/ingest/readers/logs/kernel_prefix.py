@@ -110,7 +110,7 @@ _KERNELS = re.compile(r"\skernel(?:\[\d+\])?:|\skernel\s-\s-\s")
 _ZONED_AT = re.compile(_ZONED)
 _PROGRAM = re.compile(r"(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s")
 _AGAIN = re.compile(
-    rf"(?:<[0-7]>)?\[\s*\d+\.\d{{3,9}}\]|<\d{{1,3}}>(?={_BARE}|{_ISO}|1\s)|[0-7],\d+,\d+,[^;,]*[^;]*;"
+    rf"(?:<[0-7]>)?\[\s*\d+\.\d{{3,9}}\]|<\d{{1,3}}>(?={_BARE}|{_ISO}|1\s)|(?<!\d)[0-7],\d{{1,20}},\d{{1,20}},[^;]{{0,80}};"
     rf"|(?:{_MONTH})\s+\d{{1,2}}\s(?:\d{{4}}\s)?{_CLOCK}|(?:19|20)\d\d-\d\d-\d\d[T ]{_CLOCK}"
     rf"|\[[A-Z][a-z]{{2}}\s+{_BARE}\]"
 )
