@@ -202,21 +202,24 @@ def _of_link(written: str | None) -> str | None:
 def _asks_for_token(request: HTTPConnection, *, wrong: bool) -> Response:
     """The page for somebody with a shared link: a field, and from it on to what was shared."""
     query = request.query_params.multi_items()
-    page = quote(request.scope["path"].rpartition("/")[2])
+    # Who logged out and comes back is not logged out again.
+    path = "" if request.scope["path"] == LOGOUT else request.scope["path"]
+    page = quote(path.rpartition("/")[2])
     hidden = "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
         for name, value in query
         if name != "token"
     )
     text = (
-        "<p>Open the link that <code>faultline serve</code> printed when it started, or put in its "
+        "<p>Open the link that <code>faultline serve</code> printed when it started, or enter its "
         "token, or your own, to see the page that was shared with you.</p>"
         f'<form method="get" action="./{page}">{hidden}<label for="token">Token</label>'
         '<input type="password" id="token" name="token" autocomplete="current-password" required '
         'autofocus><button type="submit">Show the page</button></form>'
     )
     if wrong:
-        text = f"<p>That token is not right: tokens are made anew or taken back.</p>{text}"
+        told = "That token is not right. It may have been taken back, or made anew since."
+        text = f"<p>{told}</p>{text}"
     return _page(401, "Faultline needs its link", text)
 
 

@@ -37,12 +37,8 @@ def of_store(line: str) -> str:
     if any(word.startswith("--store") for word in words):
         return line
     fills_own = words[1] in FILLS and snapshot() and ask(choices).synthetic
-    return f"{command} --store {own_store() if fills_own else shown_store()}{mark}{comment}"
-
-
-def shown_store() -> str:
-    """The store that is shown, quoted for the shell."""
-    return shlex.quote(str(store_root().resolve()))
+    store = own_store() if fills_own else shlex.quote(str(store_root().resolve()))
+    return f"{command} --store {store}{mark}{comment}"
 
 
 def own_store() -> str:

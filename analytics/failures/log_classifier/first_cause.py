@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analytics.failures.log_classifier.rules import VAGUE
 from analytics.failures.log_classifier.signals import LEAST_SPECIFIC
 from analytics.failures.log_classifier.tracebacks import exception_meaning
 from analytics.failures.taxonomy import taxonomy
@@ -58,7 +59,7 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     after which the job went on gives way to the exception that ended it. What came after the
     scheduler ended the job is aftermath.
     """
-    found = _without_mended(found)
+    found = [signal for signal in _without_mended(found) if signal.live or not _is_vague(signal)]
     live = _without_survived([signal for signal in found if signal.live])
     live = [signal for signal in live if not _is_merely_announced(signal, live)]
     ended = _first(live, "end")
@@ -135,6 +136,11 @@ def _ends_after_start(signal: Signal) -> bool:
     if signal.before_start:
         return False
     return signal.role in ("fault", "end") or (signal.role == "symptom" and signal.in_traceback)
+
+
+def _is_vague(signal: Signal) -> bool:
+    """Whether only a thing and its state say it, in words that no rule knows."""
+    return signal.role == "sign" and signal.meaning.specificity == VAGUE
 
 
 def _lasts(signal: Signal) -> bool:

@@ -7,7 +7,8 @@ fault      a failure that names itself: the first one counts
 symptom    several causes look like it: it gives way to a root
 cascade    what ranks write when another has failed: look behind it
 end        the scheduler or a person ended the job
-sign       an observation that matters only where the job failed
+sign       an observation that matters only where the job failed; one of a thing and its state
+           (`things.toml`) only where the job did not go on after it
 teardown   what a job writes while it dies
 mended     what was broken works again
 
@@ -57,14 +58,14 @@ class Rule:
     """What one kind of line says."""
 
     meaning: Meaning
-    text: str
-    """A regular expression for a line in lower case; see `matches`."""
+    pattern: str
+    """A regular expression for a line in lower case."""
     place: int
     """Among all rules, the most specific first, from 0."""
 
     def matches(self, low: str) -> bool:
         """Whether it reads a line. Few rules are asked of a log: each is compiled then."""
-        return _lazily_compiled(self.text).search(low) is not None
+        return _lazily_compiled(self.pattern).search(low) is not None
 
 
 @dataclass(frozen=True, slots=True)

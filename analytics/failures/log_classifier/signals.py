@@ -8,9 +8,9 @@ from hashlib import blake2s
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.course import Course
+from analytics.failures.log_classifier.days import Times
 from analytics.failures.log_classifier.lines import (
     Line,
-    Times,
     cleaned,
     is_spoken_of,
     shown_texts,
@@ -349,7 +349,8 @@ def _of_entry(entry: XidEntry | SxidEntry | None) -> Meaning | None:
 
 def _is_doubtful(line: Line, meaning: Meaning) -> bool:
     """Whether the writer of a line goes on after it."""
-    if meaning.role in ("end", "teardown", "sign"):
+    vague = meaning.role == "sign" and meaning.specificity == VAGUE
+    if meaning.role in ("end", "teardown", "sign") and not vague:
         return False
     if meaning.role != "root" and line.mild:
         return True

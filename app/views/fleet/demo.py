@@ -9,7 +9,6 @@ from app.ask import reader
 from app.ask.cached import store_root
 from app.show import command_lines
 from app.widgets import notice
-from app.words import escaping
 
 TITLE = "Building the synthetic cluster"
 SAID = "demo_said"
@@ -37,8 +36,7 @@ def load() -> None:
     st.markdown(
         "A synthetic cluster of 256 nodes and 90 days with planted failures, to try every page. "
         "All of it is marked as synthetic. It takes about half a minute; **Data**, Add data "
-        "removes it again, and so does "
-        f"{escaping.code(f'faultline demo --remove --store {command_lines.shown_store()}')}."
+        "removes it again."
     )
     if st.button("Load the demo", key="load_demo", icon=":material/science:"):
         with notice.explained():

@@ -190,7 +190,7 @@ def test_a_thing_that_is_well_is_none(line: str) -> None:
 
 
 def test_every_rule_is_a_regular_expression() -> None:
-    texts = {rule.text for of_word in rules().by_word.values() for rule in of_word}
+    texts = {rule.pattern for of_word in rules().by_word.values() for rule in of_word}
     assert len(texts) > 300
     for text in texts:
         re.compile(text)

@@ -114,6 +114,7 @@ def test_the_refusal_says_what_to_do() -> None:
 def test_who_has_no_token_yet_comes_with_one_to_the_page_that_was_shared() -> None:
     said = refusal("/below/mttf", b"period=7d&cluster=a%22%3Cb&token=")
     assert 'action="./mttf"' in said
+    assert 'action="./"' in refusal("/logout")
     assert '<input type="hidden" name="period" value="7d">' in said
     assert 'name="cluster" value="a&quot;&lt;b"' in said
     assert said.count('name="token"') == 1

@@ -17,7 +17,8 @@ from data.errors import SourceError
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.readers.logs import kernel_log
 from data.ingest.readers.logs.kernel_line import Fault, fault_of, pci_address, split_line
-from data.ingest.readers.logs.kernel_prefix import Prefix, prefix_of
+from data.ingest.readers.logs.kernel_prefix import prefix_of
+from data.ingest.readers.logs.prefix import Prefix
 
 LOGS = Path(__file__).parents[4] / "shared" / "data" / "kernel_logs"
 needs_logs = pytest.mark.skipif(not LOGS.exists(), reason="no ../shared/data/kernel_logs here")

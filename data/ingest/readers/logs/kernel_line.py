@@ -7,9 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from data.ingest.reader import RecordError
-from data.ingest.readers.logs.kernel_prefix import Prefix, begun_again, prefix_of
+from data.ingest.readers.logs.kernel_prefix import begun_again, prefix_of
+
+if TYPE_CHECKING:
+    from data.ingest.readers.logs.prefix import Prefix
 
 _ADDRESS = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2,4}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"
 _FULL_ADDRESS = r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"

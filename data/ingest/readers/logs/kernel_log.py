@@ -26,15 +26,10 @@ from data.ingest.readers.logs.kernel_line import (
     switch_error,
     whole_start,
 )
-from data.ingest.readers.logs.kernel_prefix import (
-    Prefix,
-    is_logged,
-    leading,
-    prefix_of,
-    zoned,
-)
+from data.ingest.readers.logs.kernel_prefix import is_logged, leading, prefix_of, zoned
 from data.ingest.readers.logs.kernel_times import KernelTimes
 from data.ingest.readers.logs.months import MONTH
+from data.ingest.readers.logs.prefix import Prefix
 from data.ingest.readers.logs.records import Table, begins_json
 from data.ingest.readers.logs.relayed import (
     Said,

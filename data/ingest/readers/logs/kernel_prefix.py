@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from calendar import isleap
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from data.ingest.reader import RecordError
 from data.ingest.readers.logs.loose_prefix import loose_prefix
 from data.ingest.readers.logs.months import MONTH, month_of
+from data.ingest.readers.logs.prefix import LEAP_YEAR, Prefix
 
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _WEEKDAY = r"[^\W\d_]{1,5}\.?"
@@ -110,7 +111,8 @@ _KERNELS = re.compile(r"\skernel(?:\[\d+\])?:|\skernel\s-\s-\s")
 _ZONED_AT = re.compile(_ZONED)
 _PROGRAM = re.compile(r"(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s")
 _AGAIN = re.compile(
-    rf"(?:<[0-7]>)?\[\s*\d+\.\d{{3,9}}\]|<\d{{1,3}}>(?={_BARE}|{_ISO}|1\s)|(?<!\d)[0-7],\d{{1,20}},\d{{1,20}},[^;]{{0,80}};"
+    rf"(?:<[0-7]>)?\[\s*\d+\.\d{{3,9}}\]|<\d{{1,3}}>(?={_BARE}|{_ISO}|1\s)"
+    r"|(?<!\d)[0-7],\d{1,20},\d{1,20},[^;]{0,80};"
     rf"|(?:{_MONTH})\s+\d{{1,2}}\s(?:\d{{4}}\s)?{_CLOCK}|(?:19|20)\d\d-\d\d-\d\d[T ]{_CLOCK}"
     rf"|\[[A-Z][a-z]{{2}}\s+{_BARE}\]"
 )
@@ -147,7 +149,6 @@ _WALL = re.compile(
     rf"(?:\s(?P<zone>{_ZONES}))?(?:\s(?P<last_year>\d{{4}}))?"
 )
 _SHOWN = 400  # characters of a line that tell its form
-_LEAP_YEAR = 2000  # stands in for an unknown year, so that 29 February stays possible
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTER_S = 900
 _DELAY_S = 120
@@ -156,21 +157,6 @@ _MOST_WORDS = 2
 """Hosts between a time and `kernel:`; more words are a sentence."""
 _USER = 8
 """Least priority of what programs write into the kernel's log."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """Host and time of a line, as far as they stand on it."""
-
-    host: str | None = None
-    time: datetime | None = None
-    """Aware where the line states the offset or UTC, else a wall-clock time."""
-    has_year: bool = True
-    """False where the year of `time` is a stand-in."""
-    zone: str | None = None
-    """Abbreviated zone of `time`, e.g. CET."""
-    uptime_s: float | None = None
-    """Seconds since boot, where the line gives no other time."""
 
 
 @lru_cache(maxsize=4096)
@@ -203,12 +189,12 @@ def prefix_of(text: str) -> Prefix | None:
         loose = loose_prefix(text)
         if loose is None:
             raise
-        return Prefix(*loose)
+        return loose
     if found is None:
         begun = begun_again(text)
-        if begun is None and (loose := loose_prefix(text)):
-            return Prefix(*loose)
-        return begun[1] if begun else _passed_on(text)
+        if begun is not None:
+            return begun[1]
+        return loose_prefix(text) or _passed_on(text)
     return found
 
 
@@ -444,7 +430,7 @@ def _wall_clock(text: str) -> Prefix:
         raise ValueError(text)
     year = match["year"] or match["last_year"]
     time = datetime(  # noqa: DTZ001 - local: LocalClock adds the zone
-        int(year or _LEAP_YEAR),
+        int(year or LEAP_YEAR),
         month,
         int(match["day"]),
         int(match["hour"]),

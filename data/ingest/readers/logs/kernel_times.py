@@ -10,7 +10,7 @@ from data.ingest.reader import Options, RecordError, Source
 from data.ingest.rows import LocalClock
 
 if TYPE_CHECKING:
-    from data.ingest.readers.logs.kernel_prefix import Prefix
+    from data.ingest.readers.logs.prefix import Prefix
 
 _YEARS_BETWEEN_LEAPS = 8  # at most, around 1900 and 2100
 _AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file

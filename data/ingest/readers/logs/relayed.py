@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest.reader import RecordError
-from data.ingest.readers.logs.kernel_prefix import Prefix, prefix_of
+from data.ingest.readers.logs.kernel_prefix import prefix_of
 from data.ingest.readers.logs.labels import (
     EPOCH,
     HOSTS,
@@ -25,6 +25,7 @@ from data.ingest.readers.logs.labels import (
     nanoseconds,
 )
 from data.ingest.readers.logs.loose_prefix import loose_prefix
+from data.ingest.readers.logs.prefix import Prefix
 from data.ingest.readers.logs.records import (
     Table,
     named_texts,
@@ -206,8 +207,7 @@ def _around(before: str) -> dict[str, str] | None:
             prefix = stamped if stamped and "." in tagged["tag"] and not stamped.host else None
     if prefix is None and n_kernel and (last := _LAST_TIME.search(before)):
         prefix = prefix_of(f"{last[0].strip()} ")
-    if prefix is None and (loose := loose_prefix(before, marked=True)):
-        prefix = Prefix(*loose)
+    prefix = prefix or loose_prefix(before, marked=True)
     if prefix is None:
         return None
     labels = {"host": prefix.host} if prefix.host else {}

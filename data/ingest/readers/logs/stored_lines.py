@@ -32,7 +32,6 @@ from data.ingest.readers.logs.job_log import (
     log_name,
 )
 from data.ingest.readers.logs.kernel_log import KernelLog, may_matter
-from data.ingest.readers.logs.kernel_prefix import Prefix
 from data.ingest.readers.logs.labels import (
     EPOCH,
     FILES,
@@ -47,6 +46,7 @@ from data.ingest.readers.logs.labels import (
     labels_of,
     nanoseconds,
 )
+from data.ingest.readers.logs.prefix import Prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

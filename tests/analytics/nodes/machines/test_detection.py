@@ -129,6 +129,10 @@ def test_a_fan_or_a_voltage_that_moves_alone_is_a_sensor_and_warm_air_no_fault()
     assert judged(warm).faulty == ()
     warm["sm_clock"][150:, 5] *= 0.7  # too warm for its clock
     assert [each.machine for each in judged(warm).faulty] == ["n5"]
+    values["psu_12v_volts"] = 12 + 0.02 * np.random.default_rng(14).normal(size=(360, 16))
+    values["psu_12v_volts"][150:, 3] += 1.0
+    verdict = judged(values)
+    assert (verdict.faulty, told(verdict)) == ((), {"n3": "sensor"})
 
 
 def test_where_too_few_machines_say_anything_nothing_is_judged() -> None:
