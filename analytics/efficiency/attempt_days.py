@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.attempt_time import PARTS
+from analytics.efficiency.attempt_time import PARTS, AttemptTime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.arrays import Floats, Ints
-    from analytics.efficiency.attempt_time import AttemptTime
 
 DAY_S = 86_400
 RULE_S = 1_800
@@ -46,6 +45,10 @@ class Held:
     """Code of the bucket and cause of what it lost; -1 where nothing interrupted it."""
     counted_from_s: Ints
     """Time from which records are complete, seconds since the epoch: what is before is left out."""
+
+    def of(self, places: Ints) -> Held:
+        """Some of them."""
+        return Held(**{each.name: getattr(self, each.name)[places] for each in fields(Held)})
 
 
 def daily_rows(
@@ -134,6 +137,35 @@ def daily_rows(
         }
         frames.append(_sums(keys, counts).assign(part=part))
     return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
+
+
+LOST = (
+    *("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "shared_gpu_seconds"),
+    *("habit_gpu_seconds", "variance_gpu_s2"),
+)
+"""Columns of what an attempt lost."""
+
+
+def lost_rows(held: Held, time: AttemptTime, ids: Ints) -> pd.DataFrame:
+    """What each of some attempts that were interrupted lost, as `daily_rows` counts it.
+
+    Parameters
+    ----------
+    ids : ndarray of int64, shape (n,)
+        What each attempt is called.
+
+    Returns
+    -------
+    DataFrame
+        `id` and the columns of `daily_rows` but for `habit_gpu_seconds`: the standard deviation by
+        the habit of its run, which adds up over attempts of one run.
+    """
+    alone = replace(held, group=np.arange(len(ids)))
+    ones = dict.fromkeys(PARTS, np.ones(len(ids)))  # so that deviations stay what they are
+    rows = daily_rows(alone, time, ones)
+    lost = rows[rows["part"] == "lost"].rename(columns={"habit_gpu_s2": "habit_gpu_seconds"})
+    of_attempt = lost.groupby("group")[list(LOST)].sum().reset_index()
+    return of_attempt.assign(id=ids[of_attempt.pop("group")])
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -51,6 +51,17 @@ class AttemptTime:
     shared: Mapping[str, Floats]
     own: Mapping[str, Floats]
     variance_s2: Floats
+
+    def of(self, places: Ints) -> AttemptTime:
+        """The same of some of the attempts."""
+
+        def some(parts: Mapping[str, Any]) -> dict[str, Any]:
+            return {part: seconds[places] for part, seconds in parts.items()}
+
+        return AttemptTime(
+            some(self.value), some(self.lower), some(self.upper), some(self.shared),
+            some(self.own), self.variance_s2[places],
+        )  # fmt: skip
 
     def per_attempt(self) -> pd.DataFrame:
         """One row an attempt: seconds of each part, what is not known of the productive one.

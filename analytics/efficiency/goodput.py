@@ -132,7 +132,7 @@ class GoodputLedger:
     """What the estimates take for granted and the records leave open."""
     if_unexplained_count: Estimate = NOTHING_OPEN
     """GPU-hours that failures would have lost besides if infrastructure had ended all unexplained
-    ones: from 0 to what they lost by the paper's rule, no value; n = unexplained failures."""
+    ones: from 0 to the upper bound of that, no value; n = unexplained failures."""
 
     @property
     def bounded(self) -> bool:
@@ -493,7 +493,27 @@ def _by_rule(rows: pd.DataFrame, chosen: pd.Series) -> float | None:
     return None if rows.empty else float(rows.loc[chosen, "rule_gpu_seconds"].sum()) / HOUR_S
 
 
-def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
+def lost_gpu_hours(rows: pd.DataFrame, conf_level: float = CONF_LEVEL) -> Estimate:
+    """What some attempts lost, with the interval that `goodput_ledger` gives a bucket.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        One row a run, with the counts of `gpu_time`: `habit_gpu_s2` is the square of the sum of
+        deviations of its attempts.
+
+    Examples
+    --------
+    >>> row = {"gpu_seconds": 7200, "lower_gpu_seconds": 3600, "upper_gpu_seconds": 9000,
+    ...     "shared_gpu_seconds": 0.0, "habit_gpu_s2": 0.0, "variance_gpu_s2": 0.0, "n_attempts": 1}
+    >>> lost = lost_gpu_hours(pd.DataFrame([row]))
+    >>> lost.value, lost.lower, lost.upper, lost.assumed
+    (2.0, 1.0, 2.5, True)
+    """
+    return _estimate(rows, None, conf_level)
+
+
+def _estimate(rows: pd.DataFrame, total: int | None, conf_level: float) -> Estimate:
     """GPU-hours of rows with their interval, as `goodput_ledger` says."""
     names = ["gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds"]
     value, least, most = (int(rows[name].sum()) for name in names)
@@ -501,7 +521,9 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
     chance = special.ndtri((1 + conf_level) / 2) * float(rows["variance_gpu_s2"].sum()) ** 0.5
     below = np.hypot(least - positive_bounds(least, *habits, conf_level)[0], chance)
     above = np.hypot(positive_bounds(most, *habits, conf_level)[1] - most, chance)
-    lower, upper = max(0.0, float(least - below)), min(float(total), float(most + above))
+    lower, upper = max(0.0, float(least - below)), float(most + above)
+    if total is not None:
+        upper = min(float(total), upper)
     n = int(rows["n_attempts"].astype(float).sum())
     level = conf_level if least == most else None
     return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, level, n)

@@ -25,8 +25,6 @@ class IncidentCause:
     domain: str
     n_incidents: int
     n_jobs: int
-    lost_gpu_hours: float
-    """By the 30-minute rule."""
     ledger_gpu_hours: float | None = None
     """That failures of this cause lost, by the ledger; None where it is not built."""
 
@@ -43,14 +41,8 @@ class IncidentSummary:
     n_crash_loops: int
     rate_per_1000_node_days: Estimate
     """Of incidents that hit a job."""
-    lost_gpu_hours: float
-    """By the 30-minute rule."""
-    second_order_gpu_hours: float
-    """The part of it lost by attempts that requeued jobs preempted."""
-    n_unmeasured: int
-    """Attempts whose loss is not known."""
     by_cause: tuple[IncidentCause, ...]
-    """What cost most by the ledger first; where it is not built, by the rule."""
+    """What cost most by the ledger first; where it is not built, what is most frequent."""
     ledger_gpu_hours: float | None = None
     """That failures of these causes lost, by the ledger; None where it does not say."""
 
@@ -71,8 +63,7 @@ def incident_summary(
     """Number, rate and cost of incidents.
 
     The rate counts incidents that hit a job, per 1,000 node-days of running time, with Garwood's
-    interval. What failures cost is what the ledger says; beside it stands the 30-minute rule, sum
-    of min(running time, 30 min) x GPUs over the attempts hit, which takes checkpoints as hourly.
+    interval. What failures cost is what the ledger says.
 
     Parameters
     ----------
@@ -86,16 +77,12 @@ def incident_summary(
         GPU-hours that failures of each cause lost, by the ledger; None where it does not say.
     conf_level : float
         In (0, 1).
-
-    References
-    ----------
-    Kokolis et al., arXiv 2410.21680, Figure 8 (goodput lost).
     """
     with_jobs = int(rows["n_jobs"].gt(0).sum())
-    groups = rows.groupby(["cause", "domain"], sort=True)[["n_jobs", "lost_gpu_seconds"]]
+    groups = rows.groupby(["cause", "domain"], sort=True)[["n_jobs"]]
     sums = groups.sum().join(groups.size().rename("n"))
     sums = _with_ledger(sums, losses, causes)
-    sums = sums.sort_values(["ledger", "lost_gpu_seconds", "n"], ascending=False, kind="stable")
+    sums = sums.sort_values(["ledger", "n"], ascending=False, kind="stable")
     rate = poisson_rate(with_jobs, exposure_node_days or 0.0, conf_level).scaled(1000.0)
     return IncidentSummary(
         n_incidents=len(rows),
@@ -103,9 +90,6 @@ def incident_summary(
         n_open=int(rows["status"].eq("open").sum()),
         n_crash_loops=int(rows["loop_failures"].gt(0).sum()),
         rate_per_1000_node_days=rate,
-        lost_gpu_hours=float(rows["lost_gpu_seconds"].sum()) / 3600.0,
-        second_order_gpu_hours=float(rows["second_order_gpu_seconds"].sum()) / 3600.0,
-        n_unmeasured=int(rows["n_unmeasured"].sum()),
         by_cause=tuple(
             IncidentCause(
                 cause=str(cause),
@@ -113,10 +97,9 @@ def incident_summary(
                 domain=str(domain),
                 n_incidents=int(n),
                 n_jobs=int(jobs),
-                lost_gpu_hours=float(seconds) / 3600.0,
                 ledger_gpu_hours=None if losses is None else float(ledger),
             )
-            for (cause, domain), jobs, seconds, n, ledger in sums.itertuples(name=None)
+            for (cause, domain), jobs, n, ledger in sums.itertuples(name=None)
         ),
         ledger_gpu_hours=None if losses is None else sum(losses.values()),
     )

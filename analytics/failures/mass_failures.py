@@ -45,8 +45,8 @@ class MassFailure:
     """The most frequent one."""
     of_cause: int
     """Failures of it."""
-    rule_gpu_hours: float | None
-    """Running time up to 30 min x GPUs; None where it is known of none."""
+    held_gpu_hours: float | None
+    """Running time x GPUs; None where it is known of none."""
 
     @property
     def key(self) -> str:
@@ -55,7 +55,7 @@ class MassFailure:
 
 
 def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
-    r"""Mass failures that the records show, by their cost and then by their number.
+    r"""Mass failures that the records show, by what they held and then by their number.
 
     Of the failures of one user of a cluster at t_1 <= t_2 <= ..., all in a window
     [t_i, t_i + 10 min] belong to a mass failure where the window holds at least
@@ -70,7 +70,7 @@ def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
     Parameters
     ----------
     failures : DataFrame
-        Columns cluster, failed_at (UTC), user, node, cause, rule_gpu_seconds; user, node and
+        Columns cluster, failed_at (UTC), user, node, cause, held_gpu_seconds; user, node and
         GPU-seconds may be null. A failure without a time counts nowhere. Give only those that
         nobody has explained: members of incidents have their page.
 
@@ -78,12 +78,12 @@ def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
     --------
     >>> seconds = pd.to_timedelta([*range(0, 60, 2), 86_400], unit="s")
     >>> rows = pd.DataFrame({"cluster": "c", "user": "ann", "node": None, "cause": "import_error",
-    ...     "failed_at": pd.Timestamp("2026-01-01T00:00Z") + seconds, "rule_gpu_seconds": 120})
+    ...     "failed_at": pd.Timestamp("2026-01-01T00:00Z") + seconds, "held_gpu_seconds": 120})
     >>> (found,) = mass_failures(rows)
-    >>> found.by, found.name, found.failures, found.of_failures, found.rule_gpu_hours
+    >>> found.by, found.name, found.failures, found.of_failures, found.held_gpu_hours
     ('user', 'ann', 30, 31, 1.0)
     """
-    require("failures", failures, ("cluster", "failed_at", *BY, "rule_gpu_seconds"))
+    require("failures", failures, ("cluster", "failed_at", *BY, "held_gpu_seconds"))
     left = failures[failures["failed_at"].notna()]
     left = left.sort_values("failed_at", kind="stable", ignore_index=True)
     if len(left) < LEAST:
@@ -100,7 +100,7 @@ def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
                 found.append(_of(str(cluster), by, str(name), chosen, len(rows)))
         left = left.drop(index=left.index[:0].append(taken))
     return tuple(
-        sorted(found, key=lambda each: (-(each.rule_gpu_hours or 0.0), -each.failures, each.key))
+        sorted(found, key=lambda each: (-(each.held_gpu_hours or 0.0), -each.failures, each.key))
     )
 
 
@@ -131,7 +131,7 @@ def _joined(starts: NDArray[np.intp], ends: NDArray[np.intp]) -> Iterator[slice]
 def _of(cluster: str, by: By, name: str, rows: pd.DataFrame, n: int) -> MassFailure:
     """What is told of the failures of one."""
     causes = rows["cause"].value_counts()
-    seconds = rows["rule_gpu_seconds"].sum(min_count=1)
+    seconds = rows["held_gpu_seconds"].sum(min_count=1)
     return MassFailure(
         cluster=cluster,
         by=by,
@@ -142,5 +142,5 @@ def _of(cluster: str, by: By, name: str, rows: pd.DataFrame, n: int) -> MassFail
         of_failures=n,
         cause=str(causes.index[0]) if len(causes) else "unknown",
         of_cause=int(causes.iloc[0]) if len(causes) else 0,
-        rule_gpu_hours=None if pd.isna(seconds) else float(seconds) / 3600.0,
+        held_gpu_hours=None if pd.isna(seconds) else float(seconds) / 3600.0,
     )

@@ -50,7 +50,7 @@ _COLUMNS = (
     Column("n_gpus", "GPUs", "count", none=_NO_SIZE),
     Column("n_nodes", "Nodes", "count", none=_NOT_STATED),
     Column("gpu_hours", "GPU-hours", "number", none=_NO_SIZE),
-    Column("lost_gpu_hours", "By the 30-minute rule (GPU-h)", "number", none=_NO_SIZE),
+    Column("lost_gpu_hours", "Lost (GPU-h)", "number", none="not known"),
     Column("running_hours", "Running time (h)", "number"),
     Column("repair_minutes", "Repair (min)", "number", none=_NOT_STATED),
     Column("failed", "Failed", "flag"),

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--first",
         choices=("latest", "largest"),
         default="latest",
-        help="order of the list: largest is by the 30-minute rule (default latest)",
+        help="order of the list: largest lost most (default latest)",
     )
     parser.add_argument(
         "--limit", type=options.whole, default=LISTED, metavar="N", help="list at most N"

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.notice(f"{arguments.store}: no store, so results alone are told")
             terminal.write(validation.of_results(found), arguments.format)
             return 0
-    store, ask = options.asking(arguments)
+    store, ask = options.asking(arguments, ledger=True)
     answer: Answer = validation.answer(
         ask,
         options.selection(arguments, store),

@@ -38,9 +38,8 @@ TERMS = (
     terms.UNKNOWN_CAUSE,
     *terms.DOMAINS,
     terms.PROJECTION,
-    terms.LOST_GPU_HOURS,
+    terms.LOST_IN_INCIDENT,
     terms.PRODUCTIVE_SHARE,
-    terms.THIRTY_MINUTES,
     terms.COVERAGE,
 )
 """Defined in the report besides its headline numbers."""
@@ -151,7 +150,7 @@ def _gpu_hours(ask: Ask, selection: Selection, *, conf_level: float) -> Section:
 
 def _costliest(rows: pd.DataFrame, total: int) -> Table:
     """Incidents with the largest loss; `total`: how many there are."""
-    title = "Largest incidents by the 30-minute rule"
+    title = "Incidents that lost most"
     note = f"{len(rows):,} of {numbers.counted(total, 'incident')}." if len(rows) < total else ""
     return replace(incidents.brief(rows, title, "No incident touches the period."), note=note)
 
@@ -177,7 +176,7 @@ def _incidents(parts: _Parts) -> str:
         return parts.not_derived
     if not len(parts.costliest):
         return sentence
-    return f"{sentence} The largest by the 30-minute rule: {parts.costliest.values[0][2]}."
+    return f"{sentence} The largest: {parts.costliest.values[0][2]}."
 
 
 def _sections(parts: _Parts) -> tuple[Section, ...]:

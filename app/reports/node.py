@@ -112,6 +112,6 @@ def _summary(one: Node, named: pd.DataFrame, without: str | None) -> tuple[str, 
         sentences.append(
             f"{numbers.counted(len(named), 'incident')} of the period "
             f"{'names' if len(named) == 1 else 'name'} this node, with "
-            f"{least}{numbers.number(lost)} GPU-hours by the 30-minute rule on all nodes hit."
+            f"{least}{numbers.number(lost)} GPU-hours lost on all nodes hit."
         )
     return (*sentences, *(f"Its status is {status}." for status in one.status))

@@ -12,6 +12,7 @@ from app.show import command_lines
 from app.words import escaping
 from data.errors import DataError
 
+OFFER = "GPU-hours lost are not computed yet: they follow from the ledger, which takes seconds."
 TITLE = "Building the ledger of GPU-hours"
 WHY = (
     "It is built when it is first asked for, and anew once records, what people said or site.toml "
@@ -29,6 +30,17 @@ def ensure() -> None:
     if not build():
         st.stop()
     st.rerun()
+
+
+def offer() -> None:
+    """That costs are not computed yet, with the button for it; nothing once they are."""
+    if ledger.is_built(ask):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        asked = st.button("Compute what failures cost", icon=":material/calculate:", key="compute")
+        st.caption(OFFER)
+    if asked and build():
+        st.rerun()
 
 
 def for_query(sql: str) -> bool:

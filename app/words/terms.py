@@ -179,14 +179,12 @@ INCIDENTS_WITH_JOBS = Term(
     unit=PER_NODE_DAYS,
     pages=("incidents",),
 )
-LOST_GPU_HOURS = Term(
-    "Incidents by the 30-minute rule, GPU-h",
-    "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
-    "x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8), "
-    "with the preempted attempts as its second order. All failures of an incident count, those of "
-    "a crash loop whatever their verdict. What failures cost is what the ledger says.",
+LOST_IN_INCIDENT = Term(
+    "Lost, GPU-h",
+    "What the attempts of the incident lost by the ledger: work since the last checkpoint of those "
+    "that failed, and of those that a requeue preempted (second order). Errors of the user's own "
+    "program lose nothing; what a failure of unknown cause lost is not known.",
     unit="GPU-h",
-    source=KOKOLIS,
     pages=("incidents", "incident", "reports"),
 )
 OPEN_INCIDENTS = Term(
@@ -246,12 +244,11 @@ LOST_TO_FAILURES = Term(
 )
 IF_UNEXPLAINED_COUNT = Term(
     "Unexplained, GPU-h",
-    "What failures would have lost besides if infrastructure had ended all unexplained failures: "
-    "min(running time, 30 min) x GPUs of each, by the 30-minute rule. A bound and no estimate: "
+    "What failures would have lost besides if infrastructure had ended all unexplained failures, "
+    "as the ledger takes runs to save: the upper bound of its interval. A bound and no estimate: "
     "nobody knows how many of them infrastructure ended. MTTF tells how many are probable where "
     "lost nodes show how often evidence is found.",
     unit="GPU-h",
-    source=KOKOLIS,
     pages=("ledger", "overview", "failures", "incidents", "reports"),
 )
 LOST_TO_PREEMPTION = Term(
@@ -288,15 +285,6 @@ LOSSES_COST = Term(
     unit="currency of site.toml",
     equation="price x (lost + preempted + out of service)",
     pages=("ledger",),
-)
-THIRTY_MINUTES = Term(
-    "By the 30-minute rule",
-    "The loss as Kokolis et al. (arXiv 2410.21680) count it: min(running time, 30 min) x GPUs of "
-    "each attempt, the mean loss with hourly checkpoints. First order: failed attempts; second "
-    "order: attempts that the requeue of one preempted.",
-    unit="GPU-h",
-    source=KOKOLIS,
-    pages=("ledger", "reports"),
 )
 ETTR = Term(
     "ETTR, all runs",

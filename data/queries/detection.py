@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY, UNEXPLAINED
 from data.filters import Filter, Selection, equal
-from data.interrupted import BY_RULE, KEEP_ATTEMPTS, SACCT_ALONE
+from data.interrupted import KEEP_ATTEMPTS, SACCT_ALONE
 from data.queries.collected import COLLECTED_DAYS
 from data.queries.exposure import dates, in_the_rate, kept, local_day, node_failures_of
 from data.said import VERDICTS
@@ -63,25 +63,30 @@ def _evidence(store: Store, selection: Selection) -> Columns:
 def unexplained(store: Store, selection: Selection) -> Columns:
     """Failed attempts of all sizes, not ended by their user, of which nothing names the cause.
 
-    Columns cluster, partition, n_gpus, node_time, day, unexplained, rule_gpu_seconds (what the RSC
-    paper takes them to lose). A lost node is a failure whatever its cause, and not among them.
+    Columns cluster, partition, n_gpus, node_time, day, unexplained. A lost node is a failure
+    whatever its cause, and not among them.
     """
     columns = store.columns(
-        f"""WITH {VERDICTS},
-            open_attempt AS (
-              SELECT cluster, attempt_key FROM verdict WHERE {UNEXPLAINED}
-                AND NOT {FAILED_BY[selection.definition]} AND {_FAILED.where(selection)})
+        f"""WITH {unexplained_attempts(selection)}
             SELECT jobs.cluster, coalesce(partition, 'unknown') AS partition,
               CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS n_gpus,
               basis IS DISTINCT FROM 'gpu_time' AS node_time,
-              {local_day("end_at")} AS day, count(*) AS unexplained,
-              CAST(coalesce(sum({BY_RULE}), 0) AS BIGINT) AS rule_gpu_seconds
+              {local_day("end_at")} AS day, count(*) AS unexplained
             FROM open_attempt JOIN jobs USING (cluster, attempt_key)
             JOIN clusters USING (cluster)
             WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",
         selection.rows.parameters,
     )
     return {**columns, "day": dates(columns["day"])}
+
+
+def unexplained_attempts(selection: Selection) -> str:
+    """Common tables up to `open_attempt`: cluster and attempt_key of failed attempts of which
+    nothing names the cause."""
+    return f"""{VERDICTS},
+            open_attempt AS (
+              SELECT cluster, attempt_key FROM verdict WHERE {UNEXPLAINED}
+                AND NOT {FAILED_BY[selection.definition]} AND {_FAILED.where(selection)})"""
 
 
 def logged_without_jobs(store: Store, selection: Selection) -> int:

@@ -11,8 +11,9 @@ from data import stages
 from data.definitions import INFRASTRUCTURE
 from data.errors import DataError
 from data.filters import Filter
-from data.interrupted import BY_RULE, ELIGIBLE_S, RAN_S, SEVERAL_NODES, WAITED_S, interrupted
-from data.queries.detection import unexplained
+from data.interrupted import ELIGIBLE_S, RAN_S, SEVERAL_NODES, WAITED_S, interrupted
+from data.queries.detection import unexplained_attempts
+from data.queries.exposure import in_the_rate
 from data.said import ARRANGED, VERDICTS
 from data.site import load_site
 
@@ -33,6 +34,15 @@ _COUNTS = """CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds,
   coalesce(sum(variance_gpu_s2), 0.0) AS variance_gpu_s2,
   CAST(sum(n_attempts) AS BIGINT) AS n_attempts,
   CAST(sum(rule_gpu_seconds) AS BIGINT) AS rule_gpu_seconds"""
+_LOST = (
+    ", ".join(
+        f"sum(coalesce({name}, 0)) AS {name}"
+        for name in ("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "shared_gpu_seconds")
+    )
+    + """, pow(sum(coalesce(habit_gpu_seconds, 0)), 2) AS habit_gpu_s2,
+  sum(coalesce(variance_gpu_s2, 0)) AS variance_gpu_s2, count(*) AS n_attempts"""
+)
+"""What attempts of one run lost, from `lost_time`."""
 _OF_DAY = Filter(within="day", n_gpus="n_gpus")
 _INTERRUPTED = Filter(of="jobs", within="end_at", n_gpus="jobs.n_gpus")
 _RAN = Filter(
@@ -96,14 +106,21 @@ def notes_of(notes: dict[str, Any], selection: Selection) -> dict[str, Any]:
     return notes | sums | {"clusters_without_jobs": without}
 
 
-def unexplained_losses(store: Store, selection: Selection) -> tuple[int, int]:
-    """Unexplained failures with GPUs, and the GPU-seconds that the RSC paper takes them to lose.
+def unexplained_losses(store: Store, selection: Selection) -> pd.DataFrame:
+    """What unexplained failures with GPUs would have lost if infrastructure had ended them: the
+    counts of `gpu_time`, one row a run.
 
-    They are those of MTTF, over the whole days of UTC that the period touches.
+    The failures are those of MTTF, over the whole days of UTC that the period touches.
     """
-    rows = unexplained(store, replace(selection.days, definition=DEFINITION))
-    counted = (rows["n_gpus"] >= selection.min_gpus) & ~rows["node_time"].astype(bool)
-    return int(rows["unexplained"][counted].sum()), int(rows["rule_gpu_seconds"][counted].sum())
+    days = replace(selection.days, definition=DEFINITION)
+    return store.frame(
+        f"""WITH {unexplained_attempts(days)}
+            SELECT {_LOST} FROM open_attempt JOIN jobs USING (cluster, attempt_key)
+            JOIN clusters USING (cluster) LEFT JOIN lost_time USING (cluster, attempt_key)
+            WHERE {in_the_rate(days)} AND basis = 'gpu_time'
+            GROUP BY cluster, coalesce(run_id, attempt_key)""",
+        days.parameters,
+    )
 
 
 def ledger_rows(store: Store, selection: Selection, by: Sequence[LedgerGroup] = ()) -> pd.DataFrame:
@@ -140,8 +157,7 @@ def bucket_rows(
     return store.frame(
         f"""SELECT day, cluster, partition, account, size_class, n_gpus, cause,
               gpu_seconds / 3600 AS gpu_hours, lower_gpu_seconds / 3600 AS lower_gpu_hours,
-              upper_gpu_seconds / 3600 AS upper_gpu_hours, n_attempts,
-              rule_gpu_seconds / 3600 AS rule_gpu_hours
+              upper_gpu_seconds / 3600 AS upper_gpu_hours, n_attempts
             FROM gpu_time WHERE {_OF_DAY.where(selection.days)} AND bucket = $bucket
             ORDER BY gpu_seconds DESC, day, cluster, partition, account, n_gpus, cause
             LIMIT $limit""",
@@ -150,16 +166,18 @@ def bucket_rows(
 
 
 def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) -> pd.DataFrame:
-    """Attempts that infrastructure ended, those that lost most by the paper's rule first."""
+    """Attempts that infrastructure ended, those that lost most first; `lost_gpu_hours` is NULL
+    where nobody knows it."""
     return store.frame(
         f"""WITH {VERDICTS}
             SELECT jobs.job_id, jobs.attempt, jobs.cluster, verdict.cause, verdict.domain,
               jobs.state, jobs.name, jobs."user", jobs.account, jobs.partition, jobs.n_gpus,
               jobs.start_at, jobs.end_at, verdict.node,
-              {BY_RULE} / 3600 AS rule_gpu_hours, jobs.attempt_key
+              gpu_seconds / 3600.0 AS lost_gpu_hours, jobs.attempt_key
             FROM verdict JOIN jobs USING (cluster, attempt_key)
+            LEFT JOIN (FROM lost_time WHERE bucket = 'lost_work') USING (cluster, attempt_key)
             WHERE {INFRASTRUCTURE} AND jobs.n_gpus > 0 AND {_INTERRUPTED.where(selection.days)}
-            ORDER BY rule_gpu_hours DESC, end_at DESC LIMIT $limit""",
+            ORDER BY lost_gpu_hours DESC NULLS LAST, end_at DESC LIMIT $limit""",
         selection.days.parameters | {"limit": limit},
     )
 

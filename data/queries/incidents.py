@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.filters import Filter, equal, of_cluster
+from data.queries.efficiency import has_ledger, ledger_notes
 from data.said import ARRANGED, SAID, VERDICTS
 
 if TYPE_CHECKING:
@@ -26,7 +27,39 @@ def _hours(at: str) -> str:
     return f"CASE WHEN {at} >= start_at THEN date_diff('second', start_at, {at}) / 3600.0 END"
 
 
-_INCIDENTS = f"""{ARRANGED}, {SAID},
+_HIT = """
+hit AS (
+  SELECT incident_id, incidents.cluster, key AS attempt_key, bool_and(kind = 'preemption') AS aside
+  FROM incident_members JOIN incidents USING (incident_id)
+  WHERE kind IN ('failure', 'preemption') GROUP BY ALL)"""
+"""Attempts of incidents, each once; `aside`: preempted by the requeue of one that failed."""
+LOST = f"""{_HIT},
+lost AS (
+  SELECT incident_id, sum(gpu_seconds) FILTER (bucket <> '') / 3600.0 AS lost_gpu_hours,
+    coalesce(sum(gpu_seconds) FILTER (bucket <> '' AND aside), 0) / 3600.0
+      AS second_order_gpu_hours,
+    CAST(count(*) - count(gpu_seconds) FILTER (bucket <> '') AS INTEGER) AS n_unmeasured
+  FROM hit JOIN lost_time USING (cluster, attempt_key) GROUP BY incident_id)"""
+"""What the attempts of incidents lost; of those that lost nothing that counts there is no row."""
+_NOT_BUILT = """
+lost AS (
+  SELECT NULL::VARCHAR AS incident_id, NULL::DOUBLE AS lost_gpu_hours,
+    NULL::DOUBLE AS second_order_gpu_hours, NULL::INTEGER AS n_unmeasured WHERE false)"""
+_BY_RULE = ("lost_gpu_seconds", "second_order_gpu_seconds", "n_unmeasured")
+"""Columns of the table that the ledger's take the place of."""
+
+
+def _incidents(store: Store) -> str:
+    """Common tables up to `incident`: the table `incidents` with what people said over it, and with
+    what its attempts lost by the ledger: `lost_gpu_hours`, `second_order_gpu_hours` (the part that
+    preempted attempts lost) and `n_unmeasured` (attempts of which nobody knows it). NULL where the
+    ledger is not built; 0 where the attempts lost nothing that counts.
+    """
+    built = has_ledger(store)
+    zero = "CASE WHEN lost.incident_id IS NULL THEN 0 ELSE lost.{0} END AS {0}"
+    names = ("lost_gpu_hours", "second_order_gpu_hours", "n_unmeasured")
+    lost = ", ".join(zero.format(name) if built else f"lost.{name}" for name in names)
+    return f"""{ARRANGED}, {SAID}, {LOST if built else _NOT_BUILT},
 of_incident AS (
   SELECT key AS incident_id, max(value) FILTER (field = 'cause') AS said_cause,
     max(domain) FILTER (field = 'cause') AS said_domain,
@@ -34,21 +67,24 @@ of_incident AS (
     {_said("acknowledged_at", "resolved_at", of="TIMESTAMPTZ")}
   FROM said WHERE kind = 'incident' GROUP BY key),
 incident AS (
-  SELECT incidents.* REPLACE (coalesce(said_cause, cause) AS cause,
-      coalesce(said_domain, domain) AS domain),
-    cause AS derived_cause, said_cause IS NOT NULL AS decided, coalesce(status, 'open') AS status,
-    note, owner, assignee, acknowledged_at, acknowledged_by,
+  SELECT incidents.* EXCLUDE ({", ".join(_BY_RULE)})
+      REPLACE (coalesce(said_cause, cause) AS cause, coalesce(said_domain, domain) AS domain),
+    {lost}, cause AS derived_cause, said_cause IS NOT NULL AS decided,
+    coalesce(status, 'open') AS status, note, owner, assignee, acknowledged_at, acknowledged_by,
     {_hours("acknowledged_at")} AS hours_to_acknowledge,
     resolved_at, resolved_by, {_hours("resolved_at")} AS hours_to_resolve, remedy
-  FROM incidents LEFT JOIN of_incident USING (incident_id))
+  FROM incidents LEFT JOIN of_incident USING (incident_id) LEFT JOIN lost USING (incident_id))
 """
-"""The table `incidents` with what people said over it."""
 
 
 _TOUCHED = Filter(columns=("cluster",), overlaps=("start_at", "end_at"))
 _FAILED = Filter(of="jobs", columns=("partition", "account"), n_gpus="jobs.n_gpus")
-FIRST_BY = {"latest": "start_at DESC", "largest": "lost_gpu_seconds DESC NULLS LAST, start_at DESC"}
-"""Words that stand for an incident, with the order in which it is the first."""
+FIRST_BY = {
+    "latest": "start_at DESC",
+    "largest": "lost_gpu_hours DESC NULLS LAST, n_gpus DESC NULLS LAST, start_at DESC",
+}
+"""Words that stand for an incident, with the order in which it is the first: the largest lost most
+by the ledger; where that is not built, it hit most GPUs."""
 
 
 def incident_rows(
@@ -71,7 +107,7 @@ def incident_rows(
                   AND jobs.cluster = incidents.cluster
                 WHERE {failed})"""
     return store.frame(
-        f"""WITH {_INCIDENTS} FROM incident
+        f"""WITH {_incidents(store)} FROM incident
             WHERE NOT retired AND {_TOUCHED.where(selection)} AND {equal(**which)}
               AND {"true" if failed == "true" else touched}
             ORDER BY {FIRST_BY[first]}, incident_id LIMIT {int(limit)}""",
@@ -82,7 +118,7 @@ def incident_rows(
 def incident(store: Store, incident_id: str) -> pd.DataFrame:
     """One incident: at most one row, also where it was superseded or retired."""
     return store.frame(
-        f"WITH {_INCIDENTS} FROM incident WHERE incident_id = $incident", _of(incident_id)
+        f"WITH {_incidents(store)} FROM incident WHERE incident_id = $incident", _of(incident_id)
     )
 
 
@@ -130,10 +166,37 @@ def quiet(store: Store, incident_ids: list[str]) -> pd.DataFrame:
 def first_by(store: Store, word: str) -> str | None:
     """Id of the latest or the largest living incident; None where there is none."""
     rows = store.rows(
-        f"""WITH {ARRANGED} SELECT incident_id FROM incidents WHERE NOT retired
+        f"""WITH {_incidents(store)} SELECT incident_id FROM incident WHERE NOT retired
             ORDER BY {FIRST_BY[word]}, incident_id LIMIT 1"""
     )
     return rows[0][0] if rows else None
+
+
+def losses(store: Store, incident_id: str) -> pd.DataFrame:
+    """What the runs that an incident hit lost by the ledger, one row a run: the counts of
+    `gpu_time`, n_attempts whose loss is known.
+
+    Raises
+    ------
+    LedgerMissingError
+        Where the ledger is not built.
+    """
+    ledger_notes(store)
+    return store.frame(
+        f"""WITH {ARRANGED}, {_HIT}
+            SELECT sum(gpu_seconds) AS gpu_seconds,
+              sum(coalesce(lower_gpu_seconds, 0)) AS lower_gpu_seconds,
+              sum(coalesce(upper_gpu_seconds, 0)) AS upper_gpu_seconds,
+              sum(coalesce(shared_gpu_seconds, 0)) AS shared_gpu_seconds,
+              pow(sum(coalesce(habit_gpu_seconds, 0)), 2) AS habit_gpu_s2,
+              sum(coalesce(variance_gpu_s2, 0)) AS variance_gpu_s2,
+              count(gpu_seconds) AS n_attempts
+            FROM hit JOIN lost_time USING (cluster, attempt_key)
+            JOIN jobs USING (cluster, attempt_key)
+            WHERE incident_id = $incident AND bucket <> '' AND gpu_seconds IS NOT NULL
+            GROUP BY cluster, coalesce(run_id, attempt_key)""",
+        _of(incident_id),
+    )
 
 
 def near_ids(store: Store, prefix: str) -> list[str]:
@@ -198,7 +261,7 @@ def has_failed(store: Store, cluster: str, attempt_key: str) -> bool:
 def of_node(store: Store, cluster: str | None, node: str) -> pd.DataFrame:
     """Living incidents in which a node is named, the latest first."""
     return store.frame(
-        f"""WITH {_INCIDENTS}
+        f"""WITH {_incidents(store)}
             SELECT * FROM incident WHERE {of_cluster(cluster)} AND NOT retired
               AND list_contains(CAST(nodes AS JSON)::VARCHAR[], $node)
             ORDER BY start_at DESC, incident_id""",

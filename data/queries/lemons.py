@@ -13,6 +13,7 @@ from analytics.failures.xid import xid_entries
 from data.definitions import INFRASTRUCTURE, TOLD_TWICE
 from data.filters import Filter, Selection
 from data.hostlist import HostListError, expand
+from data.queries.efficiency import has_ledger
 from data.queries.exposure import node_exposure
 from data.said import VERDICTS
 
@@ -27,8 +28,6 @@ _EXCLUDES = re.compile(r"(?:^|\s)(?:--exclude[=\s]+|-x\s*)([^\s-]\S*)")
 LARGE_GPUS: Final = 129
 """GPUs of a large job, as papers count them; 17 nodes where GPUs are not known."""
 LARGE_NODES: Final = 17
-_RULE_S: Final = 1800
-"""Seconds of an attempt that a failure costs at most: the 30-minute rule of incidents."""
 
 
 @dataclass(frozen=True)
@@ -142,28 +141,35 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
 
 def events(store: Store, window: Window) -> pd.DataFrame:
     """Records of nodes: node, day, until_day, signal, share, user, evident, n_nodes,
-    lost_gpu_hours, reason and n_records, as `analytics.nodes.records` says them."""
+    lost_gpu_hours (0 where the ledger is not built), reason and n_records, as
+    `analytics.nodes.records` says them."""
     domains = {code: entry.domain for code, entry in xid_entries().items()}
     of_domain = {
         f"of_{name}": [code for code, domain in domains.items() if domain == name]
         for name in ("user", "hardware")
     }
-    found = store.frame(_EVENTS, window.selection.parameters | of_domain)
+    lost = _LOST if has_ledger(store) else _NOT_BUILT
+    sql = _EVENTS.replace("$lost_time", lost)
+    found = store.frame(sql, window.selection.parameters | of_domain)
     excluded = _excluded(store, window)
     if excluded.empty:
         return found
     return pd.concat([found, excluded], ignore_index=True) if len(found) else excluded
 
 
+_LOST = """SELECT attempt_key, gpu_seconds FROM lost_time
+    WHERE cluster = $cluster AND bucket = 'lost_work'"""
+_NOT_BUILT = "SELECT NULL AS attempt_key, NULL AS gpu_seconds WHERE false"
 _DAY = "epoch({} - $from_at) / 86400"
 _EVENTS = f"""WITH {VERDICTS},
 failed AS (
   SELECT attempt_key, failed_at, node, "user", n_nodes, cause,
     coalesce(critical_check, false) OR coalesce(node_lost, false) AS evident,
-    coalesce(least(epoch(end_at - start_at), {_RULE_S}) * n_gpus / 3600, 0) AS lost
+    coalesce(gpu_seconds, 0) / 3600.0 AS lost
   FROM (SELECT * FROM verdict WHERE {INFRASTRUCTURE} AND cluster = $cluster
           AND failed_at >= $from_at AND failed_at < $to_at) counted
-  JOIN (SELECT * FROM jobs WHERE cluster = $cluster) jobs USING (attempt_key)),
+  JOIN (SELECT * FROM jobs WHERE cluster = $cluster) jobs USING (attempt_key)
+  LEFT JOIN ($lost_time) USING (attempt_key)),
 shared AS (
   SELECT job_nodes.node, failed_at, "user", cause, lost,
     count(*) OVER (PARTITION BY attempt_key) AS n

@@ -23,8 +23,7 @@ _OF_INCIDENTS = """
 
 def occurrences(store: Store, selection: Selection) -> pd.DataFrame:
     """Occurrences of each cause by day: columns cause, domain, method, day (number of the day since
-    1970-01-01 where its cluster stands), n, failures, rule_gpu_seconds (running time up to 30 min x
-    GPUs, their sum; null where unknown).
+    1970-01-01 where its cluster stands), n, failures.
 
     Failures of one cause in one incident are one occurrence, on its first day; without an incident
     those of one user on one day are, or of one node or job where no user is known. Only attempts
@@ -34,7 +33,6 @@ def occurrences(store: Store, selection: Selection) -> pd.DataFrame:
         f"""WITH {ARRANGED}, {verdicts_of(selection)},
             item AS (
               SELECT cluster, cause, domain, method,
-                least(gpu_seconds, 1800 * n_gpus) AS rule_gpu_seconds,
                 {local_day("failed_at")} AS day,
                 coalesce(incident_id, concat_ws('/', coalesce("user", chosen.node, job_id),
                   {local_day("failed_at")})) AS item
@@ -42,11 +40,10 @@ def occurrences(store: Store, selection: Selection) -> pd.DataFrame:
               WHERE exposed),
             struck AS (
               SELECT cause, any_value(domain ORDER BY domain) AS domain, min(method) AS method,
-                min(day) AS day, count(*) AS failures, sum(rule_gpu_seconds) AS rule_gpu_seconds
+                min(day) AS day, count(*) AS failures
               FROM item GROUP BY cluster, cause, item)
             SELECT cause, domain, method, day, count(*) AS n,
-              CAST(sum(failures) AS BIGINT) AS failures,
-              CAST(sum(rule_gpu_seconds) AS DOUBLE) AS rule_gpu_seconds
+              CAST(sum(failures) AS BIGINT) AS failures
             FROM struck GROUP BY ALL ORDER BY ALL""",
         selection.parameters,
     )
@@ -54,12 +51,12 @@ def occurrences(store: Store, selection: Selection) -> pd.DataFrame:
 
 def unexplained_failures(store: Store, selection: Selection) -> pd.DataFrame:
     """Failed attempts that no incident holds and of which nobody said the cause: columns cluster,
-    failed_at, user, node, cause, job_id, rule_gpu_seconds; in order of time.
+    failed_at, user, node, cause, job_id, held_gpu_seconds (running time x GPUs); in order of time.
     """
     return store.frame(
         f"""WITH {ARRANGED}, {verdicts_of(selection)}
             SELECT cluster, failed_at, "user", chosen.node, cause, job_id,
-              CAST(least(gpu_seconds, 1800 * n_gpus) AS DOUBLE) AS rule_gpu_seconds
+              CAST(gpu_seconds AS DOUBLE) AS held_gpu_seconds
             FROM chosen ANTI JOIN ({_OF_INCIDENTS}) USING (cluster, attempt_key)
             WHERE method <> 'human' ORDER BY failed_at, cluster, attempt_key""",
         selection.parameters,

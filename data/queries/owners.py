@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from data.errors import DataError
 from data.filters import Filter
-from data.interrupted import BY_RULE, interrupted
+from data.queries.efficiency import ledger_notes
+from data.said import VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,21 +92,28 @@ def user_attempts(store: Store, user: str, selection: Selection) -> pd.DataFrame
 
     Beside columns of `jobs` and of the verdict: `bucket` (of what an interruption by
     infrastructure, preemption or a requeue lost; NULL of other ends), `gpu_hours` and
-    `lost_gpu_hours` (by the paper's rule: 0 of those that nothing interrupted). Both are NULL where
-    the GPUs are unknown. Evidence as a list, NULL without a verdict.
+    `lost_gpu_hours` (by the ledger: 0 of those that nothing interrupted). Both are NULL where the
+    GPUs are unknown. Evidence as a list, NULL without a verdict.
+
+    Raises
+    ------
+    LedgerMissingError
+        Where the ledger is not built.
     """
-    own = f"""(SELECT jobs.rowid, jobs.*, basis, as_of_at FROM jobs JOIN clusters USING (cluster)
+    ledger_notes(store)
+    own = f"""(SELECT jobs.*, basis, as_of_at FROM jobs JOIN clusters USING (cluster)
                WHERE jobs."user" = $user AND {_ENDED.where(selection)})"""
     attempts = store.frame(
-        f"""WITH {interrupted(own)},
-            loss AS (SELECT id, min(bucket) AS bucket FROM interrupted GROUP BY id)
+        f"""WITH {VERDICTS}
             SELECT jobs.cluster, jobs.job_id, jobs.attempt, jobs.run_id, jobs.state, jobs.name,
               jobs."user", jobs.account, jobs.partition, jobs.n_gpus, jobs.n_nodes, jobs.submit_at,
               jobs.start_at, jobs.end_at, verdict.cause, verdict.domain, verdict.confidence,
               verdict.node, verdict.evidence, bucket, {_GPU_HOURS} AS gpu_hours,
-              CASE WHEN bucket IS NULL THEN 0 WHEN basis = 'gpu_time' THEN {BY_RULE} / 3600 END
-                AS lost_gpu_hours, jobs.attempt_key
-            FROM {own} jobs LEFT JOIN loss ON jobs.rowid = loss.id
+              CASE WHEN bucket IS NULL THEN 0 ELSE gpu_seconds / 3600.0 END AS lost_gpu_hours,
+              jobs.attempt_key
+            FROM {own} jobs
+            LEFT JOIN (SELECT cluster, attempt_key, bucket, gpu_seconds FROM lost_time)
+              USING (cluster, attempt_key)
             LEFT JOIN verdict USING (cluster, attempt_key)
             ORDER BY coalesce(jobs.end_at, as_of_at) DESC NULLS LAST, jobs.attempt_key""",
         selection.parameters | {"user": user},

@@ -127,7 +127,7 @@ def named(sql: str) -> frozenset[str]:
     return frozenset(re.findall(r"\$(\w+)", sql)) & known
 
 
-_OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)
+_OF_LEDGER = re.compile(r"\b(gpu_time|lost_time|unrecorded_time|job_runs)\b", re.IGNORECASE)
 """Tables that are built on demand."""
 
 

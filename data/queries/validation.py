@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.frames import GPUS_PER_NODE
 from data.filters import Filter
+from data.queries.efficiency import ledger_notes
 from data.queries.exposure import node_exposure
+from data.queries.incidents import LOST
 from data.said import ARRANGED
 
 if TYPE_CHECKING:
@@ -59,19 +61,27 @@ def incidents(store: Store, selection: Selection) -> pd.DataFrame:
     they name as at fault: cluster, node, day (since the period's or the jobs' begin), gpu_hours and
     cause.
 
-    GPU-hours by the 30-minute rule, preempted jobs included; of an incident that names several
-    nodes each has an equal part. One that names none counts for nobody.
+    GPU-hours that its attempts lost by the ledger, preempted ones included, NULL where nobody knows
+    them; of an incident that names several nodes each has an equal part. One that names none counts
+    for nobody.
+
+    Raises
+    ------
+    LedgerMissingError
+        Where the ledger is not built.
     """
+    ledger_notes(store)
     return store.frame(
-        f"""WITH {ARRANGED}, named AS (
+        f"""WITH {ARRANGED}, {LOST}, named AS (
              SELECT cluster, unnest(CAST(nodes AS VARCHAR[])) AS node, start_at,
-               lost_gpu_seconds / 3600 / len(CAST(nodes AS VARCHAR[])) AS gpu_hours,
+               CASE WHEN lost.incident_id IS NULL THEN 0 ELSE lost_gpu_hours END
+                 / len(CAST(nodes AS VARCHAR[])) AS gpu_hours,
                coalesce(cause, 'unknown') AS cause
-             FROM incidents
+             FROM incidents LEFT JOIN lost USING (incident_id)
              WHERE {_INFRASTRUCTURE} AND nodes_named AND {_BEGAN.where(selection)}),
              begun AS (
              SELECT cluster, min(start_at) AS begun_at FROM jobs GROUP BY cluster)
-           SELECT cluster, node, cause, coalesce(gpu_hours, 0) AS gpu_hours,
+           SELECT cluster, node, cause, gpu_hours,
              greatest(epoch(start_at - greatest(begun_at, $from_at)) / 86400, 0) AS day
            FROM named LEFT JOIN begun USING (cluster)
            ORDER BY cluster, node, day, cause""",

@@ -41,6 +41,32 @@ GPU_TIME = Table(
     key=("day", "cluster", "partition", "account", "n_gpus", "bucket", "cause"),
 )
 
+LOST_TIME = Table(
+    "lost_time",
+    "What an attempt lost that infrastructure, preemption or a requeue ended: together what the "
+    "buckets of losses hold in `gpu_time`. Without a bucket what a failure of unknown cause would "
+    "have lost if infrastructure ended it. Derived with the ledger.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "attempt_key": varchar("the attempt"),
+        "bucket": varchar("bucket of the ledger; NULL where the cause of the failure is unknown"),
+        "cause": varchar("cause of the loss; NULL where it has none or it is unknown"),
+        "gpu_seconds": bigint(
+            "GPU-seconds, the central value; NULL where nobody knows: no GPUs are stated, or the "
+            "time is before complete records"
+        ),
+        "lower_gpu_seconds": bigint("least, as in `gpu_time`"),
+        "upper_gpu_seconds": bigint("greatest"),
+        "shared_gpu_seconds": double("standard deviation that adds up, as in `gpu_time`"),
+        "habit_gpu_seconds": double(
+            "standard deviation by the habit of its run: it adds up over attempts of one run, "
+            "over runs its square does"
+        ),
+        "variance_gpu_s2": double("variance by chance, as in `gpu_time`"),
+    },
+    key=("cluster", "attempt_key"),
+)
+
 UNRECORDED_TIME = Table(
     "unrecorded_time",
     "What attempts without a record may change in a bucket of the ledger on a day: those before a "

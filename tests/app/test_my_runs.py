@@ -55,13 +55,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 def test_the_jobs_of_a_user_by_hand(store: Store) -> None:
-    """16 GPUs lost half an hour at the lost node, 4 GPUs a quarter at the preemption."""
+    """16 GPUs lost half a cycle of an hour and a minute at the lost node, 4 GPUs a quarter of an
+    hour, all that they ran, at the preemption."""
     found = my_runs.measured(store, "Alice", Selection())
     of = found.jobs
     assert (of.n_attempts, of.n_open, of.n_failed, of.n_preempted) == (5, 1, 2, 1)
     assert of.by_domain == {"user": 1, "system_software": 0, "hardware": 0, "unknown": 1}
     assert of.n_interrupted == 2
-    assert of.lost_gpu_hours == 16 * 0.5 + 4 * 0.25
+    half_a_cycle = (3600**2 / 2 + 3600 * 60) / 3660
+    assert of.lost_gpu_hours == pytest.approx((16 * half_a_cycle + 4 * 900) / 3600, abs=0.01)
     assert of.own_gpu_hours == 8 * 2.0
     assert found.ettr.n_runs == 2
     assert set(found.ettr.by_run["user"]) == {"Alice"}
@@ -76,7 +78,7 @@ def test_each_cause_says_whose_fault_it_was_what_to_do_and_the_line_that_shows_i
     answer = my_runs.answer(of_store(store), "Alice", Selection())
     assert answer.sentence == (
         "Alice: 2 of 5 attempts failed, 1 by the program, 1 of unknown cause; interruptions lost "
-        "9.00 GPU-hours by the 30-minute rule."
+        "9.13 GPU-hours."
     )
     rows = answer.table("causes").rows.set_index("cause")  # type: ignore[union-attr]
     assert rows.loc["key_error", "fault"] == "user program"
@@ -180,7 +182,7 @@ def test_the_command_prints_the_same_and_hides_names(
     assert main(["runs", "--user", "alice", *of]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert plain["user"] == "Alice"
-    assert (plain["failed"], plain["lost_gpu_hours"]) == (2, 9.0)
+    assert (plain["failed"], round(plain["lost_gpu_hours"], 2)) == (2, 9.13)
     assert {"value", "lower", "upper", "conf_level", "n"} <= set(plain["ettr"])
     assert main(["runs", "--user", "alice", "--redact", *of]) == 0
     hidden = capsys.readouterr().out

@@ -113,7 +113,7 @@ def held_beside(ask: Ask) -> int:
     for of in ask(verdicts, Selection(), days=28.0, conf_level=0.9):
         names = {at: each.node for at, each in enumerate(of.nodes) if at in of.saved}
         drained = [each.node for each in of.nodes if each.verdict == "lemon"]
-        assert of.replayed or not names
+        assert of.computed or not names
         sets = [(of.saved[at], [name]) for at, name in names.items()]
         for saved, nodes in [(of.saved_by_all, drained), *sets]:
             if nodes:

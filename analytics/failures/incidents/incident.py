@@ -15,6 +15,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from analytics.estimate import Estimate
     from analytics.failures.taxonomy import Cause
 
 SOURCES = ("scheduler", "node state", "kernel", "health checks", "dcgm", "job logs", "events")
@@ -266,6 +267,8 @@ class Incident:
     """Whether people took everything out of it that the records hold."""
     jobs_known: bool = True
     """Whether jobs of then were recorded."""
+    lost: Estimate | None = None
+    """GPU-hours that its attempts lost, by the ledger; None where that is not built."""
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -283,18 +286,6 @@ class Incident:
         named = self.verdicts["cause"].eq(self.row["cause"])
         largest = self.verdicts["confidence"][named].max()
         return None if pd.isna(largest) else float(largest)
-
-    @property
-    def lost_gpu_hours(self) -> float | None:
-        """GPU-hours lost; None where they are not known."""
-        lost = self.row["lost_gpu_hours"]
-        return None if pd.isna(lost) else float(lost)
-
-    @property
-    def second_order_gpu_hours(self) -> float | None:
-        """The part of it lost by preempted attempts; None where it is not known."""
-        seconds = self.row["second_order_gpu_seconds"]
-        return None if pd.isna(seconds) else float(seconds) / 3600.0
 
     @property
     def lasted_hours(self) -> float:

@@ -19,7 +19,7 @@ NO_CAUSE = ("unknown", "requeued")
 """Causes that name none."""
 _TOLD = (
     "cause", "nodes", "nodes_named", "n_failed_jobs", "n_failed_gpus", "n_preempted_jobs",
-    "n_preempted_gpus", "n_failures", "lost_gpu_seconds", "n_unmeasured", "loop_failures",
+    "n_preempted_gpus", "loop_failures",
 )  # fmt: skip
 
 
@@ -27,8 +27,7 @@ def summary(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     """One sentence on an incident, saying no more than its numbers do.
 
     What happened is named first, then what ended near it: that the one caused the other is the
-    verdict's claim, and the colon leaves it there. "at least" stands where the running time or
-    the GPUs of some attempts are not known.
+    verdict's claim, and the colon leaves it there.
 
     Parameters
     ----------
@@ -40,17 +39,14 @@ def summary(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     Examples
     --------
     >>> summary({"cause": "nvlink", "nodes": ("a17",), "nodes_named": True, "n_failed_jobs": 3,
-    ...     "n_failed_gpus": 384, "n_preempted_jobs": 0, "n_preempted_gpus": 0, "n_failures": 3,
-    ...     "lost_gpu_seconds": 345_600, "n_unmeasured": 0, "loop_failures": 0},
-    ...     {"nvlink": "NVLink errors"})
-    'NVLink errors on node a17: 3 jobs (384 GPUs) ended; 96 GPU-hours by the 30-minute rule'
+    ...     "n_failed_gpus": 384, "n_preempted_jobs": 0, "n_preempted_gpus": 0,
+    ...     "loop_failures": 0}, {"nvlink": "NVLink errors"})
+    'NVLink errors on node a17: 3 jobs (384 GPUs) ended'
     """
     parts = [f"{_what(incident, titles)}: {_ended(incident)}"]
     if incident["n_preempted_jobs"]:
         aside = _jobs(incident["n_preempted_jobs"], incident["n_preempted_gpus"])
         parts.append(f"{aside} preempted by the requeue")
-    if incident["n_failures"]:
-        parts.append(_lost(incident["lost_gpu_seconds"], incident["n_unmeasured"]))
     return "; ".join(parts)
 
 
@@ -101,16 +97,6 @@ def _jobs(n: int, gpus: Any) -> str:
     """Number of jobs and, where known, of their GPUs."""
     size = "" if pd.isna(gpus) or not gpus else f" ({int(gpus):,} GPU{'s' if gpus > 1 else ''})"
     return f"{n:,} job{'s' if n > 1 else ''}{size}"
-
-
-def _lost(gpu_seconds: Any, unmeasured: int) -> str:
-    """GPU-hours by the 30-minute rule."""
-    if pd.isna(gpu_seconds):
-        return "GPU-hours by the 30-minute rule not known"
-    hours = gpu_seconds / 3600
-    least = "at least " if unmeasured else ""
-    amount = f"{hours:,.0f}" if hours >= 10 or hours == int(hours) else f"{hours:.1f}"
-    return f"{least}{amount} GPU-hour{'' if amount == '1' else 's'} by the 30-minute rule"
 
 
 def signals(bursts: Columns) -> list[str]:

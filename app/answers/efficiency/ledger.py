@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.efficiency.buckets import BUCKETS
 from analytics.efficiency.goodput import (
-    NOTHING_OPEN,
     OUTSIDE,
     GoodputLedger,
     goodput_ledger,
+    lost_gpu_hours,
 )
-from analytics.efficiency.unrecorded import HOUR_S
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.frames import DEFINITION
 from app.answers.content import Answer, Chart, Missing, Part, Table
@@ -23,7 +22,7 @@ from app.answers.efficiency.ledger_parts import NOTHING_RAN, behind, behind_loss
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import inventory
 from app.answers.reliability import sight
-from app.words import numbers, terms
+from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_efficiency
 from app.words.terms import Term
@@ -102,11 +101,11 @@ def measured(
         missing=efficiency.unrecorded_rows(store, selection),
         conf_level=conf_level,
     )
-    n, seconds = efficiency.unexplained_losses(store, selection)
-    return replace(
-        ledger,
-        if_unexplained_count=Estimate(None, 0.0, seconds / HOUR_S, None, n) if n else NOTHING_OPEN,
-    )
+    most = lost_gpu_hours(efficiency.unexplained_losses(store, selection), conf_level)
+    if most.n:
+        may_be = Estimate(None, 0.0, most.upper, None, most.n)
+        ledger = replace(ledger, if_unexplained_count=may_be)
+    return ledger
 
 
 def if_built(
@@ -118,7 +117,7 @@ def if_built(
     return measured(store, selection, conf_level=conf_level)
 
 
-def lost_gpu_hours(ledger: GoodputLedger | None) -> Estimate | None:
+def lost_to_failures(ledger: GoodputLedger | None) -> Estimate | None:
     """GPU-hours lost to failures; None where the ledger is not built."""
     bucket = None if ledger is None else ledger.bucket("lost_work")
     return None if bucket is None else bucket.gpu_hours
@@ -252,8 +251,7 @@ def by_bucket(ledger: GoodputLedger, selection: Selection) -> Table:
 
 
 def by_cause(ledger: GoodputLedger, selection: Selection, titles: Mapping[str, str]) -> Table:
-    """Lost work by cause, the paper's rule beside the estimate."""
-    first, second = ledger.rule_first_order_gpu_hours, ledger.rule_second_order_gpu_hours
+    """Lost work by cause."""
     lost = ledger.bucket("lost_work")
     known = lost is None or lost.gpu_hours.value is not None
     described = (
@@ -262,13 +260,6 @@ def by_cause(ledger: GoodputLedger, selection: Selection, titles: Mapping[str, s
         field("attempts", "Attempts", "count", "n_attempts"),
         field("gpu_hours", "GPU-hours", "number", "gpu_hours.value"),
         *_BOUNDS,
-        field(
-            "rule_gpu_hours",
-            "By the 30-minute rule",
-            "number",
-            unit="GPU-h",
-            help=terms.THIRTY_MINUTES.definition,
-        ),
         field("bucket", "Bucket in SQL", shown=False),
         field("cause_name", "Cause in SQL", of="cause", shown=False),
     )
@@ -278,9 +269,6 @@ def by_cause(ledger: GoodputLedger, selection: Selection, titles: Mapping[str, s
         empty="No attempt is known to have lost work to failures or preemption."
         if known
         else f"{LOSSES} {sight.BASIS}.",
-        note=f"By the 30-minute rule of the RSC paper failed jobs lost {numbers.number(first)} "
-        f"GPU-hours (first order), jobs that their requeue preempted {numbers.number(second)} "
-        "(second order).",
         opens=Part("Rows behind the loss", behind_loss, (selection,), ("bucket", "cause_name")),
     )
 
@@ -299,7 +287,7 @@ def record(ledger: GoodputLedger) -> dict[str, Any]:
         "buckets": [_bucket(each) for each in ledger.buckets],
         "runtime_goodput": ledger.runtime_goodput,
         "losses": ledger.losses,
-        LOST_KEY: lost_gpu_hours(ledger),
+        LOST_KEY: lost_to_failures(ledger),
         "lost_if_unexplained_count_gpu_hours": ledger.if_unexplained_count,
         "goodput_loss_by_30_minute_rule": {
             "first_order_gpu_hours": ledger.rule_first_order_gpu_hours,

@@ -142,13 +142,11 @@ DAYS = (
     Column("lower_gpu_hours", "At least", "number", "GPU-h"),
     Column("upper_gpu_hours", "At most", "number", "GPU-h"),
     Column("n_attempts", "Attempts", "count"),
-    Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-h"),
 )
 ATTEMPTS = (
     *columns("job_id", "attempt", "cluster", "cause", "domain", "state", "name", "user", "account",
-             "partition", "n_gpus", "start_at", "end_at", "node"),
-    Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-h"),
-    *columns(hidden=("attempt_key",)),
+             "partition", "n_gpus", "start_at", "end_at", "node", "lost_gpu_hours",
+             hidden=("attempt_key",)),
 )  # fmt: skip
 UNKNOWN = "unknown"
 """A verdict's cause where there is no evidence of one; the ledger holds none then."""
@@ -184,7 +182,7 @@ def behind_loss(
 def lost_attempts(
     ask: Ask, selection: Selection, cause: str | None = None, *, limit: int = EVERYTHING
 ) -> Table:
-    """Attempts that infrastructure ended, those that lost most by the rule first."""
+    """Attempts that infrastructure ended, those that lost most first."""
     kept = limit if cause is None else EVERYTHING
     rows = ask(efficiency.lost_attempts, selection, limit=kept)
     if cause is not None:
@@ -195,8 +193,7 @@ def lost_attempts(
         ATTEMPTS,
         rows,
         "No such attempt.",
-        "Attempts that infrastructure ended; GPU-hours by the 30-minute rule. Pick a job to open "
-        "it.",
+        "Attempts that infrastructure ended. Pick a job to open it.",
     )
 
 
@@ -206,6 +203,8 @@ def _days(rows: pd.DataFrame, bucket: str, title: str, beside: tuple[Part, ...] 
     return Table(f"bucket_{bucket}", title, DAYS, rows, "No GPU-hours.", note, beside=beside)
 
 
+NOT_COMPUTED = "not computed yet"
+"""What stands for a cost until the ledger is built."""
 NOT_BUILT = "the ledger is not built: the page Ledger or faultline ledger builds it"
 
 
@@ -215,8 +214,7 @@ def lost_to_failures(
     """What failures cost, on every page and report that says it; then, where there are any, what
     unexplained failures would add."""
     if ledger is None:
-        unknown = Number(terms.LOST_TO_FAILURES, numbers.UNKNOWN, NOT_BUILT, unit="GPU-hours")
-        return (unknown,)
+        return (Number(terms.LOST_TO_FAILURES, NOT_COMPUTED, NOT_BUILT, unit="GPU-hours"),)
     lost = _of_bucket(ledger, "lost_work", terms.LOST_TO_FAILURES, selection)
     most = ledger.if_unexplained_count
     if not most.upper:
@@ -224,8 +222,7 @@ def lost_to_failures(
     may_be = Number(
         terms.IF_UNEXPLAINED_COUNT,
         f"up to {numbers.number(most.upper)}",
-        f"a bound, not an estimate: {numbers.counted(most.n, 'unexplained failure')}, by the "
-        "30-minute rule",
+        f"a bound, not an estimate: {numbers.counted(most.n, 'unexplained failure')}",
         n=numbers.count(most.n),
         exact=most,
         unit="GPU-hours",

@@ -252,7 +252,7 @@ def sentence(found: MyRuns) -> str:
     )
     whose = ", ".join(f"{n:,} {words}" for n, words in shares if n)
     hours = _at_least(of.lost_gpu_hours, of.n_lost_unknown)
-    lost = f"interruptions lost {hours} GPU-hours by the 30-minute rule"
+    lost = f"interruptions lost {hours} GPU-hours"
     cost = f"; {lost}" if of.lost_gpu_hours else ""
     return f"{user}: {of.n_failed:,} of {attempts} failed, {whose}{cost}."
 

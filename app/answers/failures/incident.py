@@ -7,11 +7,16 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from analytics.efficiency.goodput import lost_gpu_hours
+from analytics.estimate import CONF_LEVEL, unknown
 from analytics.failures.incidents.incident import Incident
 from analytics.failures.incidents.wording import NO_CAUSE
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Number, Part, Table, composed
 from app.answers.described import Rows, field
+from app.answers.efficiency import ledger_parts
 from app.answers.failures import incidents, replay, said, similar
 from app.answers.failures.taxonomy import cause_titles, taxonomy
 from app.answers.reliability import sight
@@ -21,13 +26,13 @@ from app.words.cells import Column
 from app.words.glossary import of_failures
 from data.errors import DataError
 from data.filters import Selection
+from data.queries import efficiency
 from data.queries import incidents as incident_queries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pandas as pd
-
+    from analytics.estimate import Estimate
     from analytics.failures.incidents.incident import Timeline
     from app.ask import Ask
     from app.words.terms import Term
@@ -57,7 +62,7 @@ MEMBERS = (
     *columns("cluster", wide=("cluster",)),
     Column("key", "Key", wide=True, help=of_failures.RECORD_KEY.definition),
 )  # fmt: skip
-OF_JOBS = ("n_jobs", "n_failed_jobs", "n_preempted_jobs", "lost_gpu_hours", "lost_gpu_seconds")
+OF_JOBS = ("n_jobs", "n_failed_jobs", "n_preempted_jobs", "lost_gpu_hours", "lost")
 """Keys of the JSON that are unknown where no job was recorded."""
 OF_A_MARK = ("source", "lane", "start_at", "end_at", "role", "severity", "signal", "n", "text")
 VERDICTS = (
@@ -116,7 +121,15 @@ def incident(store: Store, incident_id: str) -> Incident:
         emptied=incident_id in store.arranged.emptied,
         # where no job of then was recorded, nobody knows that it hit none
         jobs_known=bool(row["n_jobs"]) or not sight.sight(store, during).jobs_unknown,
+        lost=_lost(store, incident_id, row) if efficiency.has_ledger(store) else None,
     )
+
+
+def _lost(store: Store, incident_id: str, row: Mapping[str, Any]) -> Estimate:
+    """What its attempts lost; unknown where nobody knows it of any."""
+    if row["n_unmeasured"] and pd.isna(row["lost_gpu_hours"]):
+        return unknown(CONF_LEVEL, 0)
+    return lost_gpu_hours(incident_queries.losses(store, incident_id))
 
 
 def answer(ask: Ask, incident_id: str) -> Answer:
@@ -149,6 +162,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             *decided(one, titles),
         ),
         record=incidents.record(one.row)
+        | {"lost": one.lost}
         | ({} if one.jobs_known else dict.fromkeys(OF_JOBS))
         | {"title": one.cause.title, "suggested_owner": one.cause.owner, "action": one.cause.action}
         | {"confidence": one.confidence, "evidence": one.members}
@@ -209,15 +223,9 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
     nodes = f"{len(row['nodes']):,} with evidence" if row["nodes_named"] else "none with evidence"
     verdicts = numbers.counted(len(one.verdicts), "verdict")
     hit, surely = numbers.count(row["n_jobs"]), numbers.percent(one.confidence)
-    lost = incidents.by_rule(
-        one.lost_gpu_hours,
-        one.second_order_gpu_hours,
-        int(row["n_unmeasured"]),
-        Part("Behind the number", _jobs, arguments),
-    )
     shown = (
         number(terms.BLAST_RADIUS, hit, jobs, row["n_jobs"], "jobs", _jobs),
-        lost,
+        replace(loss(one), opens=Part("Behind the number", _jobs, arguments)),
         number(
             terms.NODES_HIT, numbers.count(row["n_nodes"]), nodes, row["n_nodes"], "nodes", _by_node
         ),
@@ -225,8 +233,29 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
     )
     if one.jobs_known:
         return shown
-    unknown = (terms.BLAST_RADIUS, terms.LOST_GPU_HOURS)
-    return (*(Number(term, numbers.UNKNOWN, sight.NO_JOBS) for term in unknown), *shown[2:])
+    of_jobs = (terms.BLAST_RADIUS, terms.LOST_IN_INCIDENT)
+    return (*(Number(term, numbers.UNKNOWN, sight.NO_JOBS) for term in of_jobs), *shown[2:])
+
+
+def loss(one: Incident) -> Number:
+    """What its attempts lost; a lower bound where the loss of some is not known."""
+    term, lost, n_unknown = terms.LOST_IN_INCIDENT, one.lost, one.row["n_unmeasured"]
+    if lost is None:
+        return Number(term, ledger_parts.NOT_COMPUTED, ledger_parts.NOT_BUILT, unit="GPU-hours")
+    others = f"{numbers.counted(int(n_unknown), 'attempt')} of unknown loss" if n_unknown else ""
+    if lost.value is None:
+        return Number(term, numbers.UNKNOWN, others, exact=lost, unit="GPU-hours")
+    least, spread = "at least " if n_unknown else "", numbers.spread(lost)
+    level, second_order = numbers.level(lost), one.row["second_order_gpu_hours"]
+    parts = [
+        f"{spread} ({level})" if spread else "",
+        f"{numbers.number(second_order)} second order" if second_order else "",
+        others,
+    ]
+    return Number(
+        term, f"{least}{numbers.number(lost.value)}", "; ".join(filter(None, parts)), spread,
+        numbers.count(lost.n), lost, "GPU-hours",
+    )  # fmt: skip
 
 
 def cost(one: Incident) -> tuple[str, ...]:

@@ -46,25 +46,24 @@ if TYPE_CHECKING:
     from data.store import Store
 
 
-OF_JOBS = (
-    "n_with_jobs", "n_crash_loops", "lost_gpu_hours", "second_order_gpu_hours", "n_unmeasured"
-)  # fmt: skip
+OF_LEDGER = ("lost_gpu_hours", "second_order_gpu_hours", "n_unmeasured")
+"""Columns that the ledger says."""
+OF_JOBS = ("n_with_jobs", "n_crash_loops")
 """Keys of the JSON that are unknown where no job was recorded."""
 WHAT = "Whether there was an incident"
 SHOWN = (
     terms.INCIDENTS_WITH_JOBS, terms.LOST_TO_FAILURES, terms.OPEN_INCIDENTS, terms.CRASH_LOOPS,
-    terms.LOST_GPU_HOURS,
 )  # fmt: skip
 """Headline numbers."""
 NO_COST = "the ledger does not say: build it by `faultline ledger`, choose no status and nobody"
 CARRIERS = ("health_events.", "node_events")
 """Sources without which an incident is a failure alone."""
-_SUMMARY, *_COST = columns("summary", "lost_gpu_hours")
+_SUMMARY, _LOST = columns("summary", "lost_gpu_hours")
 COLUMNS = (
     *columns("incident_id"),
     Column("start_at", "Began", "time", "UTC"),
     replace(_SUMMARY, link="incident"),
-    *_COST,
+    replace(_LOST, help=terms.LOST_IN_INCIDENT.definition),
     Column("n_jobs", "Jobs hit", "count"),
     *columns("domain", "cause", "status"),
     Column("owner", "Owner", none="nobody said", wide=True),
@@ -76,7 +75,8 @@ COLUMNS = (
     Column("n_events", "Events", "count", wide=True),
     Column("loop_failures", "Failures in a row", "count", none="no crash loop", wide=True),
     Column("loop_requeues", "Requeues between", "count", none="no crash loop", wide=True),
-    Column("n_unmeasured", "Attempts not measured", "count", wide=True),
+    Column("second_order_gpu_hours", "Lost by preempted jobs", "number", "GPU-h", wide=True),
+    Column("n_unmeasured", "Attempts of unknown loss", "count", wide=True),
     Column("end_at", "Ended", "time", "UTC", wide=True),
     Column("note", "Note", none="nobody has written one", wide=True),
     Column("remedy", "What we do about it", none="nobody said", wide=True),
@@ -170,10 +170,9 @@ def rows(
 
 
 def listed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the table `incidents` with their nodes as lists, and GPU-hours."""
+    """Rows of the table `incidents` with their nodes as lists."""
     return frame.assign(
-        nodes=frame["nodes"].map(lambda nodes: json.loads(nodes) if isinstance(nodes, str) else []),
-        lost_gpu_hours=frame["lost_gpu_seconds"] / 3600.0,
+        nodes=frame["nodes"].map(lambda nodes: json.loads(nodes) if isinstance(nodes, str) else [])
     )
 
 
@@ -317,7 +316,7 @@ def _open(summary: IncidentSummary) -> str:
 def headlines(
     summary: IncidentSummary, choice: Choice, cost: GoodputLedger | None
 ) -> tuple[Number, ...]:
-    """How often, at what cost, how many need somebody, how many are loops; last the rule."""
+    """How often, at what cost, how many need somebody, how many are loops."""
     n, status, lost = summary.n_incidents, choice.kind.status, summary.ledger_gpu_hours
     waits = status in (None, "open")
     opens = Part("Incidents", _behind, (choice,), total=n)
@@ -346,27 +345,6 @@ def headlines(
         ),
         tally(terms.OPEN_INCIDENTS, summary.n_open, of if waits else f"of {n:,} {status}", waiting),
         tally(terms.CRASH_LOOPS, summary.n_crash_loops, of, replace(choice, loops=True)),
-        by_rule(
-            summary.lost_gpu_hours, summary.second_order_gpu_hours, summary.n_unmeasured, opens
-        ),
-    )
-
-
-def by_rule(
-    lost: float | None, second_order: float | None, n_unmeasured: int, opens: Part | None = None
-) -> Number:
-    """The 30-minute rule: a sum without an interval, a lower bound where some are not measured."""
-    least = "at least " if n_unmeasured and lost is not None else ""
-    parts = f"{numbers.number(second_order)} of it second order"
-    if n_unmeasured:
-        parts += f"; {numbers.counted(n_unmeasured, 'attempt')} not measured"
-    return composed(
-        terms.LOST_GPU_HOURS,
-        f"{least}{numbers.number(lost)}",
-        parts,
-        exact=lost,
-        unit="GPU-hours",
-        opens=opens,
     )
 
 
@@ -375,9 +353,8 @@ def chart(drawn: pd.DataFrame, summary: IncidentSummary, kind: Kind) -> Chart:
     return Chart(
         "failures.incidents_by_cause",
         "When was there which incident, and which causes cost most?",
-        "Incidents of each cause along time, larger where the 30-minute rule gives more, and the "
-        "GPU-hours of each cause: lost, by the ledger, where it is built. The tables have the "
-        "values.",
+        "Incidents of each cause along time, larger where more GPU-hours were lost, and the "
+        "GPU-hours that each cause lost. The tables have the values.",
         (drawn, summary.by_cause),
         options={"total": summary.n_incidents, "chosen": kind.words},
         zoned=True,
@@ -414,7 +391,17 @@ def _rows(ask: Ask, choice: Choice, limit: int) -> pd.DataFrame:
 
 
 def _table(frame: pd.DataFrame, empty: str = "No incident in this selection.") -> Table:
-    return Table("incidents", "Incidents", COLUMNS, _in_one_text(frame), empty)
+    return Table("incidents", "Incidents", _columns(frame), _in_one_text(frame), empty)
+
+
+def _columns(frame: pd.DataFrame) -> tuple[Column, ...]:
+    """The columns; until the ledger is built costs are not computed yet."""
+    if frame["n_unmeasured"].notna().any():
+        return COLUMNS
+    return tuple(
+        replace(column, none=ledger_parts.NOT_COMPUTED) if column.key in OF_LEDGER else column
+        for column in COLUMNS
+    )
 
 
 def _in_one_text(frame: pd.DataFrame) -> pd.DataFrame:
@@ -424,7 +411,7 @@ def _in_one_text(frame: pd.DataFrame) -> pd.DataFrame:
 def brief(frame: pd.DataFrame, title: str, empty: str) -> Table:
     """Incidents in few columns, for documents."""
     keys = ("incident_id", "start_at", "summary", "n_failed_jobs", "lost_gpu_hours", "status")
-    by_key = {column.key: replace(column, wide=False) for column in COLUMNS}
+    by_key = {column.key: replace(column, wide=False) for column in _columns(frame)}
     return Table("incidents", title, tuple(by_key[key] for key in keys), frame, empty)
 
 
@@ -436,7 +423,6 @@ def by_cause(summary: IncidentSummary) -> Table:
         field("incidents", "Incidents", "count", "n_incidents"),
         field("jobs", "Jobs hit", "count", "n_jobs"),
         field("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number", none=NO_COST),
-        field("lost_gpu_hours", "By the 30-minute rule (GPU-h)", "number"),
         field("cause", "Name", wide=True, term=of_failures.CAUSE_NAME),
     )
     empty = "No incident touches the period."

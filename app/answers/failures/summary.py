@@ -412,7 +412,7 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
         "held_gpu_hours": summary.held_gpu_hours,
         "exposure_node_days": summary.exposure_node_days,
         "by_state": summary.by_state,
-        ledger.LOST_KEY: ledger.lost_gpu_hours(cost),
+        ledger.LOST_KEY: ledger.lost_to_failures(cost),
         "costliest_cause": ledger.costliest_cause(cost),
         "by_cause": [
             {**vars(count), "ledger_gpu_hours": lost.get(count.cause)}

@@ -114,7 +114,7 @@ def compared(store: Store, selection: Selection, *, conf_level: float = CONF_LEV
     rows = _occurrences(store, earlier, later, absent)
     lost: dict[str, float | None] = {}
     if not sight(store, later).none:
-        lost = _lost(rows[rows["now"]], ledger.if_built(store, later))
+        lost = _lost(ledger.if_built(store, later))
     node_days = _both(_node_days, store, earlier, later)
     causes = risen_causes(rows, node_days, lost_gpu_hours=lost, conf_level=conf_level)
     return Compared(causes, earlier.from_at, later.from_at, later.to_at, halves, absent)
@@ -141,15 +141,10 @@ def _both(
     return pd.concat(frames, ignore_index=True)
 
 
-def _lost(rows: pd.DataFrame, cost: GoodputLedger | None) -> dict[str, float | None]:
-    """GPU-hours that failures of each cause lost: by the ledger, else by the 30-minute rule.
-
-    The ledger counts losses to infrastructure alone.
-    """
-    by_rule = rows.groupby("cause")["rule_gpu_seconds"].sum(min_count=1) / 3600.0
-    by_ledger = {} if cost is None else cost.failure_losses
-    lost = {str(cause): None if pd.isna(h) else float(h) for cause, h in by_rule.items()}
-    return lost | {cause: hours.value for cause, hours in by_ledger.items() if hours.value}
+def _lost(cost: GoodputLedger | None) -> dict[str, float | None]:
+    """GPU-hours that failures of each cause lost by the ledger."""
+    losses = {} if cost is None else cost.failure_losses
+    return {cause: hours.value for cause, hours in losses.items()}
 
 
 def _spans(store: Store, selection: Selection) -> tuple[Selection, Selection, bool] | None:

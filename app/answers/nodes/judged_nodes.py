@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.nodes.draining import back_test, savings, summed, without_them
+from analytics.nodes.draining import back_test, without_them
 from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords, signals
 from analytics.nodes.settled import settled, watched
@@ -58,9 +58,9 @@ class ClusterVerdicts:
     failed job is known."""
     saved_by_all: Estimate
     """By draining all lemons: more than the sum where several are at fault for one failure."""
-    replayed: bool
-    """Whether what draining saves is what the same days regain when they are played again without
-    the nodes; else, without the ledger, what is foretold by the 30-minute rule."""
+    computed: bool
+    """Whether the ledger is built: what draining saves is what the same days regain when they are
+    played again without the nodes."""
     without: WithoutThem
     uses_slurm: bool
     sight: Sight
@@ -110,12 +110,11 @@ def _of_cluster(
     """One cluster with its savings, whose intervals tell lemons from nodes to watch."""
     listed = np.array([each.verdict in LISTED for each in judged.nodes], dtype=bool)
     events = judged.records.events
-    measured = bool((events["lost_gpu_hours"] > 0).any())
-    replayed = measured and has_ledger(store)
-    if replayed:
+    computed = has_ledger(store)
+    if computed and (events["signal"] == "job_failure").any():
         judged, by_node, by_all = _regained(store, window, judged, listed, conf_level)
     else:
-        judged, by_node, by_all = _foretold(judged, listed if measured else None, conf_level)
+        judged, by_node, by_all = settled(judged), {}, unknown(conf_level, 0)
     without = without_them(
         judged,
         judged.lemons,
@@ -135,23 +134,11 @@ def _of_cluster(
         judged.n_at_once,
         by_node,
         by_all,
-        replayed,
-        replace(without, regained_gpu_hours=by_all) if replayed else without,
+        computed,
+        replace(without, regained_gpu_hours=by_all),
         queries.uses_slurm(store, window.cluster),
         seen,
     )
-
-
-def _foretold(
-    judged: JudgedCluster, listed: Bools | None, conf_level: float
-) -> tuple[JudgedCluster, dict[int, Estimate], Estimate]:
-    """What draining each of the nodes that are listed saves in as many days, and all lemons."""
-    judged = settled(judged)
-    if listed is None:  # no loss of any job is known
-        return judged, {}, unknown(conf_level, 0)
-    found = savings(judged, listed, conf_level=conf_level)
-    by_all = summed([each for each in found if judged.lemons[each.at]], conf_level)
-    return judged, {each.at: each.gpu_hours for each in found}, by_all
 
 
 def _regained(

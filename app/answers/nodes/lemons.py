@@ -413,10 +413,10 @@ def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[s
             )
     if selection.partition or selection.account or selection.min_gpus:
         yield "A node is judged by all jobs: filters of partition, account and size do not apply."
-    if any(of.saved and not of.replayed for of in found):
+    if not all(of.computed for of in found):
         yield (
-            "The ledger is not built: what draining saves is foretold by the 30-minute rule. "
-            "`faultline ledger` builds it, and the days are played again without the nodes."
+            "What draining saves is not computed yet: `faultline ledger` builds the ledger, and "
+            "the days are played again without the nodes."
         )
     if any(row.verdict == "lemon" for of in found for row in of.nodes):
         yield "The commands are to be copied; nothing is run from here."

@@ -91,8 +91,16 @@ class Fleet:
 
 
 def fleet(store: Store, selection: Selection) -> Fleet:
-    """Incidents and time in jobs of each node."""
+    """Incidents and time in jobs of each node; what an incident lost is the mean where nobody knows
+    it.
+
+    Raises
+    ------
+    LedgerMissingError
+        Where the ledger, which says what incidents lost, is not built.
+    """
     rows = validation.incidents(store, selection)
+    rows["gpu_hours"] = rows["gpu_hours"].fillna(rows["gpu_hours"].mean()).fillna(0.0)
     known: dict[tuple[str, str], list[PastIncident]] = {}
     for cluster, node, day, gpu_hours, cause in rows[
         ["cluster", "node", "day", "gpu_hours", "cause"]
@@ -367,9 +375,9 @@ def _notes(known: Fleet) -> Iterator[str]:
     if known.gpu_hours_per_incident is not None:
         yield (
             f"An incident costs {numbers.number(known.gpu_hours_per_incident)} GPU-hours, the mean "
-            f"of {known.n_incidents:,}, by the 30-minute rule. What tests find of kinds that are "
-            "rare here is taken from SuperBench's fleet (arXiv 2402.06194); running times are "
-            "assumed: give your own with `--minutes`."
+            f"of {known.n_incidents:,}. What tests find of kinds that are rare here is taken from "
+            "SuperBench's fleet (arXiv 2402.06194); running times are assumed: give your own with "
+            "`--minutes`."
         )
     silent = sum(not each.exposure_node_days for each in known.records)
     if silent:

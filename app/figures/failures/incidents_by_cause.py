@@ -44,8 +44,8 @@ def figure(
 ) -> go.Figure:
     """When was there which incident, and which causes cost most?
 
-    Left one mark an incident, its area what the 30-minute rule gives; right what each cause lost by
-    the ledger or, where it is not built, the sum of the rule.
+    Left one mark an incident, its area the GPU-hours that it lost by the ledger; right what each
+    cause lost, or where the ledger is not built how many incidents it had.
 
     Incidents have columns incident_id, start_at, cause, domain, lost_gpu_hours, n_jobs, summary;
     they are the latest of a `total`, of the kind that `chosen` says in words. Of the causes those
@@ -61,14 +61,14 @@ def figure(
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(drawn), 1),
     )
-    largest = float(rows["lost_gpu_hours"].max()) if len(rows) else 0.0
+    largest = float(rows["lost_gpu_hours"].astype(float).fillna(0.0).max()) if len(rows) else 0.0
     times = TimeChart(chart, timezone, mode)
     for place, cause in enumerate(drawn):
         own = rows[rows["cause"].eq(cause.cause) & rows["domain"].eq(cause.domain)]
         _add_incidents(times, own, place=place, largest=largest)
         _add_cost(times, cause, place)
     longest = max((_lost(cause)[0] for cause in drawn), default=0.0)
-    unit = _lost(drawn[0])[1] if drawn else "lost"
+    unit = _lost(drawn[0])[1] if drawn else "GPU-hours lost"
     chart.update_layout(
         xaxis={
             "domain": [0, SPLIT - GAP],
@@ -78,7 +78,7 @@ def figure(
         },
         xaxis2={
             "domain": [SPLIT, 1],
-            "title": f"GPU-hours {unit} (n incidents)",
+            "title": f"{unit} (n incidents)",
             "tickformat": ",",
             "showgrid": True,
             "range": [0, 1.35 * longest or 1.0],
@@ -132,10 +132,10 @@ def wrapped(text: str) -> str:
 
 
 def _add_cost(times: TimeChart, cause: IncidentCause, place: int) -> None:
-    """GPU-hours that a cause lost, with the number at the bar's end."""
+    """What a cause lost, with the number at the bar's end."""
     hours, unit = _lost(cause)
     said = (
-        f"<b>{html.escape(cause.title)}</b><br>{numbers.number(hours)} GPU-hours {unit}; "
+        f"<b>{html.escape(cause.title)}</b><br>{numbers.number(hours)} {unit}; "
         f"{numbers.counted(cause.n_incidents, 'incident')}, "
         f"{numbers.counted(cause.n_jobs, 'job')} hit"
     )
@@ -151,12 +151,12 @@ def _add_cost(times: TimeChart, cause: IncidentCause, place: int) -> None:
         cliponaxis=False,
         customdata=[[None, said]],
         hovertemplate="%{customdata[1]}<extra></extra>",
-        name=f"GPU-hours {unit}",
+        name=unit,
     )
 
 
 def _lost(cause: IncidentCause) -> tuple[float, str]:
-    """GPU-hours that a bar draws, and what they are called."""
+    """What a bar draws, and what it is called."""
     if cause.ledger_gpu_hours is None:
-        return cause.lost_gpu_hours, "by the 30-minute rule"
-    return cause.ledger_gpu_hours, "lost"
+        return float(cause.n_incidents), "incidents"
+    return cause.ledger_gpu_hours, "GPU-hours lost"

@@ -7,7 +7,7 @@ from app.answers.failures import summary, trust, verdicts
 from app.ask import FEW
 from app.ask.cached import ask, kept
 from app.show import page
-from app.widgets import filter_bar, inputs, page_head
+from app.widgets import filter_bar, inputs, ledger_build, page_head
 from app.words import domains, terms
 
 scope = filter_bar.of_store()
@@ -19,6 +19,7 @@ if not counts.n_ended and not counts.n_failed:
     st.stop()
 if counts.n_ended:
     page.headlines(summary.headlines(counts, scope.selection, cost), scope)
+    ledger_build.offer()
 page.notes(summary.notes(ask, scope.selection))
 chosen = st.pills(
     "Domains shown",

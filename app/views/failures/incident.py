@@ -14,7 +14,7 @@ from app.ask.cached import ask
 from app.reports import kinds
 from app.show import export, files, html, markdown, page
 from app.views.failures import of_one
-from app.widgets import copy_button, filter_bar, inputs, page_head, replay, said
+from app.widgets import copy_button, filter_bar, inputs, ledger_build, page_head, replay, said
 from app.words import domains, escaping
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ st.markdown(f"**{escaping.escaped(owner)}:** {escaping.escaped(action)}")
 page.notes(incident.decided(one, ask(taxonomy.cause_titles)))
 st.header("Cost", anchor=False)
 page.headlines(incident.blast_radius(one), scope)
+ledger_build.offer()
 page.blocks([*incident.loop(one), answer.table("evidence")], scope)
 if len(one.verdicts):
     attempt = of_one.attempt_of_incident(one)

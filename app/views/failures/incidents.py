@@ -9,7 +9,7 @@ from app.answers.failures import incidents, signals
 from app.ask import reader
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, page_head
+from app.widgets import filter_bar, ledger_build, page_head
 from app.words import domains
 
 scope = filter_bar.of_store()
@@ -46,6 +46,7 @@ if not tables:
     page.blocks([chart], scope)
     st.stop()
 page.headlines(answer.numbers, scope)
+ledger_build.offer()
 page.notes(answer.notes)
 page.blocks([chart], scope)
 listed, causes = answer.table("incidents"), answer.table("incident_causes")

@@ -11,7 +11,7 @@ from app.answers.fleet import overview
 from app.ask.cached import ask
 from app.show import links, page
 from app.views.fleet import demo, upload_form
-from app.widgets import action_list, empty_state, filter_bar, inputs, page_head
+from app.widgets import action_list, empty_state, filter_bar, inputs, ledger_build, page_head
 from app.words import escaping
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ answer = overview.answer(ask, scope.selection, reference=reference, gpus=gpus)
 with head:
     page_head.show(answer.sentence, scope)
     page.headlines(answer.numbers, scope)
+    ledger_build.offer()
     job = best_interval.if_built(ask, scope.selection, gpus)
     if job is not None:
         asked = [

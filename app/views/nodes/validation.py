@@ -6,9 +6,10 @@ from analytics.nodes.validation import SIMILARITY
 from app.answers.nodes import validation
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, inputs, notice, page_head, upload
+from app.widgets import filter_bar, inputs, ledger_build, notice, page_head, upload
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
+ledger_build.ensure()
 head = st.container()
 columns = st.columns([2, 1, 1], vertical_alignment="bottom")
 with columns[0]:

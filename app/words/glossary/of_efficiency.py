@@ -21,11 +21,9 @@ AT_FAULT = Term(
 )
 LOST = Term(
     "Lost when interrupted, GPU-h",
-    "Sum over the attempts that infrastructure, preemption or a requeue ended of min(running time, "
-    "30 min) x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680). "
-    "Work since the last checkpoint of runs on several nodes is in the table of runs.",
+    "What the attempts that infrastructure, preemption or a requeue ended lost by the ledger: work "
+    "since the last checkpoint.",
     unit="GPU-h",
-    source=KOKOLIS,
     pages=_MY_RUNS,
 )
 OWN = Term(

@@ -1,5 +1,5 @@
-"""The GPU-hour ledger and the job runs: `gpu_time`, `unrecorded_time` and `job_runs`, derived when
-asked for.
+"""The GPU-hour ledger and the job runs: `gpu_time`, `lost_time`, `unrecorded_time` and `job_runs`,
+derived when asked for.
 
 Not at every publish: on millions of attempts they cost seconds, which an hourly ingest need not
 pay. They follow records, verdicts of people and site.toml.
@@ -22,7 +22,7 @@ READS = (
     *("straggler_traces.wasted_ratio", "straggler_traces.n_steps"),
     *("straggler_traces.cluster", "straggler_traces.run_id"),
 )
-WRITES = ("gpu_time", "unrecorded_time", "job_runs")
+WRITES = ("gpu_time", "lost_time", "unrecorded_time", "job_runs")
 INPUTS = (
     *(
         "decided",
@@ -38,9 +38,9 @@ ON_DEMAND = True
 
 
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, object]:
-    """Fills both tables; notes on what they take for granted and leave out."""
+    """Fills the tables; notes on what they take for granted and leave out."""
     # Imported here: they need pandas and SciPy.
-    from data.stages.ledger.attempts import attempt_rows, write_ledger, write_runs
+    from data.stages.ledger.attempts import attempt_rows, write_ledger, write_losses, write_runs
     from data.stages.ledger.fleet import fleet_rows
     from data.stages.ledger.unrecorded import write_unrecorded
 
@@ -50,6 +50,7 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, ob
     rest = fleet_rows(connection, _stated(context), held.notes)
     context.progress("writing the ledger")
     write_ledger(connection, held, rest.daily)
+    write_losses(connection, held)
     write_unrecorded(connection, rest.unrecorded)
     context.progress("writing the runs")
     write_runs(connection, held)

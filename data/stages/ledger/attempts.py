@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.attempt_days import Held, daily_rows, own_of_run
+from analytics.efficiency.attempt_days import LOST, Held, daily_rows, lost_rows, own_of_run
 from analytics.efficiency.attempt_time import SHOWN, attempt_time
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
 from analytics.reliability.failure_rate import size_label
 from data.interrupted import RAN_S, WAITED_S, interrupted
 from data.interrupted import SEVERAL_NODES as SEVERAL
+from data.said import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.arrays import Bools, Floats, Ints
+    from analytics.efficiency.habits import Habits
     from data.said import Said
     from data.site import Runs
 
@@ -40,6 +42,9 @@ class AttemptRows:
 
     daily: pd.DataFrame
     """Rows of the ledger: group, day, part, loss and the counts of `daily_rows`."""
+    lost: pd.DataFrame
+    """One row an attempt that was interrupted, or failed for an unknown reason: its row id and what
+    it lost, or would have lost if infrastructure had ended it (`lost_rows`)."""
     parts: pd.DataFrame
     """One row an attempt of a run on several nodes: its row id, seconds of each part, bounds."""
     run_habits: pd.DataFrame
@@ -57,7 +62,7 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
     shown = progress.set_index("id")[list(SHOWN.values())].astype(float).dropna(how="all")
     by_metrics = pd.Index(arrays["id"]).isin(shown.index)
     wasted = _wasted(connection, arrays["id"])
-    parts, daily, notes = [], [], {}
+    parts, daily, lost, notes = [], [], [], {}
     for name, assumed in (("several_nodes", SEVERAL_NODES), ("one_node", ONE_NODE)):
         several, stated = name == "several_nodes", getattr(runs, name)
         of_class = observed[observed["several"].eq(several)]
@@ -89,17 +94,40 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
                     arrays["run"][chosen], arrays["lost_to"][chosen], held.n_gpus, time
                 )
             daily.append(daily_rows(held, time, of_run))
+            ids = arrays["id"][chosen]
+            struck = np.flatnonzero(held.loss >= 0)
+            if len(struck):
+                lost.append(lost_rows(held.of(struck), time.of(struck), ids[struck]))
             rows = time.per_attempt().assign(
                 id=arrays["id"][chosen], ran_s=held.ran_s, basis=known.basis,
                 measured=by_metrics[chosen],
             )  # fmt: skip
             parts.append(rows[arrays["of_run"][chosen]])
+        for chosen in _chunks(arrays["several"] == several, arrays["open"], None):
+            open_ = chosen[arrays["open"][chosen]]
+            if len(open_):
+                lost.append(_if_interrupted(arrays, open_, known, shown, wasted))
     return AttemptRows(
         daily=pd.concat(daily, ignore_index=True),
+        lost=pd.concat(lost, ignore_index=True)
+        if lost
+        else pd.DataFrame(columns=["id", *LOST], dtype=float),
         parts=pd.concat(parts, ignore_index=True),
         run_habits=observed,
         notes=notes | _uncounted(connection),
     )
+
+
+def _if_interrupted(
+    arrays: Arrays, chosen: Ints, known: Habits, shown: pd.DataFrame, wasted: Floats
+) -> pd.DataFrame:
+    """What attempts would have lost if infrastructure had ended them."""
+    held = Held(**{each.name: arrays[each.name][chosen] for each in fields(Held)})
+    own = shown.reindex(arrays["id"][chosen])
+    measured = {column: own[column].to_numpy() for column in SHOWN.values()}
+    struck = np.ones(len(chosen), dtype=bool)
+    time = attempt_time(held.ran_s, struck, known, measured, wasted[chosen], n_gpus=held.n_gpus)
+    return lost_rows(replace(held, loss=np.zeros_like(held.loss)), time, arrays["id"][chosen])
 
 
 def _chunks(
@@ -164,7 +192,8 @@ def _windows(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
-    """Temporary tables: attempt_loss (attempts that were interrupted) and ledger_loss (how)."""
+    """Temporary tables: attempt_loss (attempts that were interrupted), ledger_loss (how) and
+    open_attempt (failures of unknown cause, of which nobody knows whether they were)."""
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE interrupted AS WITH {interrupted()} FROM interrupted",
         said.parameters,
@@ -181,6 +210,13 @@ def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
            FROM interrupted JOIN ledger_loss
              ON ledger_loss.bucket = interrupted.bucket
              AND ledger_loss.cause IS NOT DISTINCT FROM interrupted.cause GROUP BY id"""
+    )
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE open_attempt AS
+           WITH {VERDICTS}
+           SELECT jobs.rowid AS id FROM verdict JOIN jobs USING (cluster, attempt_key)
+           WHERE verdict.domain = 'unknown' AND jobs.rowid NOT IN (SELECT id FROM attempt_loss)""",
+        said.parameters,
     )
 
 
@@ -206,6 +242,7 @@ def _attempts(connection: duckdb.DuckDBPyConnection, *, by_run: bool) -> Arrays:
         f"""SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s, {RAN_S} AS ran_s,
              CAST(jobs.n_gpus AS BIGINT) AS n_gpus, ledger_group.code AS "group",
              coalesce(attempt_loss.code, -1) AS loss, begin_s AS counted_from_s,
+             jobs.rowid IN (FROM open_attempt) AS open,
              {SEVERAL} AS several, several OR jobs.rowid IN (FROM small_of_run) AS of_run
              {codes if by_run else ""}
            FROM jobs JOIN ledger_window USING (cluster)
@@ -319,6 +356,27 @@ def write_ledger(
     )
     for name in ("ledger_size", "attempt_time", "fleet_time"):
         connection.unregister(name)
+
+
+def write_losses(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None:
+    """Fills `lost_time` with what attempts that were interrupted, or may have been, lost.
+
+    An attempt that never ran or held no GPU lost nothing.
+    """
+    connection.register("lost_of_attempt", held.lost)
+    connection.execute(
+        """INSERT INTO lost_time BY NAME
+           SELECT jobs.cluster, jobs.attempt_key, bucket, cause,
+             CASE WHEN jobs.start_at IS NULL OR jobs.n_gpus = 0 THEN 0 ELSE gpu_seconds END
+               AS gpu_seconds,
+             lower_gpu_seconds, upper_gpu_seconds, shared_gpu_seconds, habit_gpu_seconds,
+             variance_gpu_s2
+           FROM (SELECT id, code FROM attempt_loss UNION ALL SELECT id, NULL FROM open_attempt)
+           JOIN jobs ON jobs.rowid = id LEFT JOIN ledger_loss USING (code)
+           LEFT JOIN lost_of_attempt USING (id)
+           ORDER BY ALL"""
+    )
+    connection.unregister("lost_of_attempt")
 
 
 def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None:

@@ -15,7 +15,7 @@ START = pd.Timestamp("2026-03-01T00:00Z")
 def _rows(minutes: object, **said: object) -> pd.DataFrame:
     """Failures at these minutes."""
     at = START + pd.to_timedelta(np.asarray(minutes, float), unit="min")
-    own = {"cluster": "c", "user": "u", "node": None, "cause": "unknown", "rule_gpu_seconds": 36.0}
+    own = {"cluster": "c", "user": "u", "node": None, "cause": "unknown", "held_gpu_seconds": 36.0}
     return pd.DataFrame({"failed_at": at} | own | said)
 
 
@@ -35,7 +35,7 @@ def test_998_of_1016_failures_by_one_user_within_two_minutes_are_one() -> None:
     assert (found.by, found.name, found.failures, found.of_failures) == ("user", "eve", 998, 1016)
     assert (found.cause, found.of_cause) == ("import_error", 998)
     assert found.last_at - found.first_at == pd.Timedelta(minutes=2)
-    assert found.rule_gpu_hours == pytest.approx(9.98)
+    assert found.held_gpu_hours == pytest.approx(9.98)
     assert found.key == "c/user/eve/2026-03-04"
 
 
@@ -87,9 +87,9 @@ def test_19_failures_are_none_20_are_one_and_two_clusters_are_two() -> None:
 
 
 def test_records_that_are_nothing_but_one_crowd_are_one() -> None:
-    (found,) = mass_failures(_rows(np.linspace(0, 2, 500), rule_gpu_seconds=None))
+    (found,) = mass_failures(_rows(np.linspace(0, 2, 500), held_gpu_seconds=None))
     assert found.failures == 500
-    assert found.rule_gpu_hours is None, "no record states GPUs"
+    assert found.held_gpu_hours is None, "no record states GPUs"
 
 
 def test_nothing_and_nonsense() -> None:

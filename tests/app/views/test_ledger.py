@@ -144,14 +144,11 @@ def test_whole_days_are_said_where_the_period_cuts_one(
     assert _says(open_page(demo_store, PAGE, **cut), "whole days of UTC")
 
 
-def test_lost_work_stands_by_cause_with_the_rule_of_the_paper(
-    open_page: Callable[..., AppTest], demo_store: Path
-) -> None:
+def test_lost_work_stands_by_cause(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page = open_page(demo_store, PAGE, period="all", ledger_tab="Lost work")
     table = page.dataframe[0].value
-    assert {"cause", "attempts", "gpu_hours", "gpu_hours_lower", "rule_gpu_hours"} <= set(table)
+    assert {"cause", "attempts", "gpu_hours", "gpu_hours_lower"} <= set(table)
     assert len(table) == len(_ledger(demo_store).losses)
-    assert _says(page, "By the 30-minute rule of the RSC paper")
 
 
 @pytest.mark.slow

@@ -73,10 +73,10 @@ def test_the_crowd_is_found_and_said_in_words(crowded: Store) -> None:
     rows = occurrences.unexplained_failures(crowded, Selection())
     (found,) = mass_failures(rows)
     assert (found.by, found.name, found.failures) == ("user", "eve", 60)
-    assert found.rule_gpu_hours == pytest.approx(60 * 8 / 60)
+    assert found.held_gpu_hours == pytest.approx(60 * 8 / 60)
     (row,) = of_mass_failures(of_store(crowded), Selection(), "UTC")
     assert row.what == "60 failures of user eve within 2 minutes"
-    assert row.gpu_hours == pytest.approx(8.0)
+    assert (row.gpu_hours, row.stake_basis) == (None, "not known; they held 8.00 GPU-hours")
     assert row.named["from"] == "2026-01-25T11:51"
 
 

@@ -18,6 +18,7 @@ from analytics.failures.precedence import weights
 from analytics.fleet.coverage import silent_sources
 from analytics.nodes.host_findings import host_findings
 from analytics.training.stragglers.slowdown import STRAGGLING
+from app.answers.efficiency import ledger_parts
 from app.answers.failures import incidents, replay, verdicts
 from app.answers.failures.node import no_job_known
 from app.answers.failures.taxonomy import cause_titles
@@ -30,7 +31,7 @@ from app.ask import FEW
 from app.words import moments, numbers
 from app.words.periods import custom_period
 from data.filters import Selection
-from data.queries import collected, hosts, occurrences
+from data.queries import collected, efficiency, hosts, occurrences
 from data.queries import incidents as incident_queries
 from data.site import load_site
 
@@ -130,7 +131,7 @@ AT_RISK = {
 NO_JOB_THERE = "not known: no job is known to have run there"
 SERVED = "what this host serves"
 Host = tuple[str | None, str]
-BY_RULE = "by the 30-minute rule"
+LOST_BY_IT = "lost when it struck"
 QUIET_DAYS = 7
 """Days without a record of an incident after which nothing of it is at stake, if its nodes are
 back: what it lost is lost."""
@@ -254,30 +255,41 @@ def of_incidents(
             row,
             over=(OVER if known else NOT_WATCHED) if row["incident_id"] in gone else None,
             jobs_known=not seen.of(row["cluster"]).jobs_unknown,
+            not_known=_not_known(ask),
         )
 
 
-def _of_incident(row: Mapping[Any, Any], *, over: str | None, jobs_known: bool) -> Action:
+def _not_known(ask: Ask) -> str:
+    """Why GPU-hours at stake are not known."""
+    if ask(efficiency.has_ledger):
+        return "not known: no GPUs are stated, or no cause is known"
+    return f"{ledger_parts.NOT_COMPUTED}: {ledger_parts.NOT_BUILT}"
+
+
+def _of_incident(
+    row: Mapping[Any, Any], *, over: str | None, jobs_known: bool, not_known: str
+) -> Action:
     """An incident: what it lost is at stake until it is over, then nothing; `over` says why.
 
-    Where no job of the time was recorded nobody knows what it hit.
+    Where no job of the time was recorded nobody knows what it hit; `not_known` says why what it
+    lost is not.
     """
     n_jobs, hours = int(row["n_jobs"] or 0), row["lost_gpu_hours"]
     unseen = not jobs_known and not n_jobs
     hit = "whom it hit is not known" if unseen else f"{numbers.counted(n_jobs, 'job')} hit"
     why = f"{hit}, from {moments.minute(row['start_at'])} UTC"
-    lost = None if pd.isna(hours) or unseen else float(hours)
+    lost = None if hours is None or pd.isna(hours) or unseen else float(hours)
     stake = None if lost is None else recorded(lost, n_jobs)
     if over is not None and not unseen:
         stake = recorded(0.0, n_jobs)
-        why += f"; over, {numbers.number(lost)} GPU-hours were lost"
+        why += "; over" if lost is None else f"; over, {numbers.number(lost)} GPU-hours were lost"
     return Action(
         "incident",
         f"incident:{row['incident_id']}",
         what=str(row["summary"]).partition(";")[0],
         why=f"{why}; {row['status']}",
         stake=stake,
-        stake_basis=over or (sight.NO_JOBS if unseen else BY_RULE),
+        stake_basis=over or (sight.NO_JOBS if unseen else LOST_BY_IT if stake else not_known),
         page="incident",
         named={"incident": str(row["incident_id"])},
         is_over=over is not None,
@@ -296,7 +308,7 @@ def found_mass_failures(store: Store, selection: Selection) -> pd.DataFrame:
         for mass in failures
     ]
     names = ("cluster", "by", *BY, "first_at", "last_at", "failures", "of_failures", "of_cause",
-             "rule_gpu_hours", "key")  # fmt: skip
+             "held_gpu_hours", "key")  # fmt: skip
     return pd.DataFrame(rows, columns=list(names))
 
 
@@ -309,18 +321,19 @@ def of_mass_failures(ask: Ask, selection: Selection, timezone: str) -> Iterator[
         minutes = numbers.counted(
             max(1, math.ceil((row["last_at"] - row["first_at"]).total_seconds() / 60.0)), "minute"
         )
-        hours = row["rule_gpu_hours"]
+        hours = None if pd.isna(row["held_gpu_hours"]) else float(row["held_gpu_hours"])
         yield Action(
             "mass_failure",
             target("mass_failure", row["key"]),
             what=f"{row['failures']:,} failures of {who} within {minutes}",
             why=f"of {row['of_failures']:,} in the period; {row['of_cause']:,} by {cause}; at "
             f"{moments.minute(row['first_at'])} UTC, in no incident",
-            stake=None if pd.isna(hours) else recorded(float(hours), int(row["failures"])),
-            stake_basis=BY_RULE if not pd.isna(hours) else "no GPUs are stated",
+            stake=None,
+            stake_basis=f"not known; they held {numbers.number(hours)} GPU-hours",
             page="failures",
             named=period(row["first_at"] - AROUND, row["last_at"] + AROUND, timezone)
             | {"cluster": str(row["cluster"])},
+            hides=(0, hours or 0.0),
         )
 
 
@@ -344,7 +357,7 @@ def of_causes(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]
             why=f"{cause.now:,} occurrences where {times} {before}{rate} "
             f"({numbers.interval(ratio)}), false discovery rate {numbers.percent(cause.q_value)}",
             stake=cause.stake_gpu_hours if known else None,
-            stake_basis="beyond those expected" if known else "no GPUs are stated",
+            stake_basis="beyond those expected" if known else _not_known(ask),
             page="failures",
             named=period(compared.split_at, compared.to_at, timezone) | {"domain": cause.domain},
         )

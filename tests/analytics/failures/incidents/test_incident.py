@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from analytics.failures.incidents.incident import Incident
 from analytics.failures.taxonomy import taxonomy
 
 AT = pd.Timestamp("2026-01-05T12:00Z")
 ROW = {"incident_id": "i", "cause": "pcie", "decided": False, "start_at": AT,
-       "end_at": AT + pd.Timedelta("90min"), "lost_gpu_hours": 4.0,
-       "second_order_gpu_seconds": 5400}  # fmt: skip
+       "end_at": AT + pd.Timedelta("90min"), }  # fmt: skip
 MEMBERS = ["kind", "key", "start_at", "end_at", "node", "text", "severity", "role", "signal",
            "source", "job_id", "n_gpus", "began_at", "domain"]  # fmt: skip
 
@@ -42,14 +40,6 @@ def test_its_confidence_is_the_largest_of_the_verdicts_that_name_its_cause() -> 
     assert _incident(("nic", 0.99)).confidence is None
     assert _incident().confidence is None
     assert _incident(("pcie", 0.7), decided=True).confidence == 1.0
-
-
-@pytest.mark.parametrize("unknown", [None, float("nan")])
-def test_losses_that_nobody_knows_are_unknown_and_not_zero(unknown: float | None) -> None:
-    known = _incident()
-    assert (known.lost_gpu_hours, known.second_order_gpu_hours) == (4.0, 1.5)
-    bare = _incident(lost_gpu_hours=unknown, second_order_gpu_seconds=unknown)
-    assert (bare.lost_gpu_hours, bare.second_order_gpu_hours) == (None, None)
 
 
 def test_it_lasts_from_its_first_record_to_its_last() -> None:
