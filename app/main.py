@@ -17,6 +17,7 @@ page = st.navigation(
                 title=entry.title,
                 icon=f":material/{entry.icon}:",
                 default=entry.name == menu.FIRST,
+                visibility="visible" if entry.listed else "hidden",
             )
             for entry in pages
         ]

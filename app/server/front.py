@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from starlette.datastructures import MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, RedirectResponse
+
+from app.words import menu
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,6 +55,11 @@ class Front:
             await self.app(scope, receive, send)
             return
 
+        page = scope["path"].strip("/")
+        if page in menu.MOVED and scope["method"] in {"GET", "HEAD"}:
+            await _moved(page, scope["query_string"].decode("latin-1"))(scope, receive, send)
+            return
+
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -61,6 +69,13 @@ class Front:
 
         asked = scope["path"] == HEALTH and scope["method"] in {"GET", "HEAD"}
         await (await health(self.disk) if asked else self.app)(scope, receive, sent)
+
+
+def _moved(page: str, query: str) -> RedirectResponse:
+    """To where a page has gone, with all that its address names."""
+    name, named = menu.MOVED[page]
+    parts = [part for part in (query, urlencode(named)) if part]
+    return RedirectResponse(f"{name}?{'&'.join(parts)}" if parts else name, 308)
 
 
 async def health(disk: Disk) -> JSONResponse:

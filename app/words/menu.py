@@ -12,6 +12,8 @@ class Page(NamedTuple):
     title: str
     icon: str
     """Of Material Symbols."""
+    listed: bool = True
+    """In the menu; a page about one thing is reached from every mention of it."""
 
 
 MENU: dict[str, tuple[Page, ...]] = {
@@ -22,27 +24,24 @@ MENU: dict[str, tuple[Page, ...]] = {
     "Failures": (
         Page("failures", "Failures", "error"),
         Page("incidents", "Incidents", "bolt"),
-        Page("incident", "Incident", "timeline"),
-        Page("job", "Job", "work_history"),
-        Page("node", "Node", "dns"),
+        Page("incident", "Incident", "timeline", listed=False),
+        Page("job", "Job", "work_history", listed=False),
+        Page("node", "Node", "dns", listed=False),
     ),
     "Reliability": (Page("mttf", "MTTF", "timer"),),
     "Efficiency": (
-        Page("my_runs", "My runs", "person"),
         Page("ettr", "ETTR", "speed"),
         Page("ledger", "Ledger", "balance"),
-        Page("what_if", "What if", "alt_route"),
+        Page("my_runs", "My runs", "person"),
     ),
+    "Recovery": (Page("planner", "Planner", "alt_route"),),
     "Nodes": (
         Page("lemons", "Lemons", "nutrition"),
-        Page("machines", "Machines", "memory"),
-        Page("links", "Links", "lan"),
-        Page("repairs", "Repairs", "build"),
-        Page("validation", "Validation", "checklist"),
+        Page("diagnose", "Diagnose", "troubleshoot"),
     ),
     "Training": (Page("stragglers", "Stragglers", "hourglass_top"),),
     "Explore": (
-        Page("find", "Find", "search"),
+        Page("find", "Find", "search", listed=False),
         Page("sql", "SQL", "code"),
         Page("reports", "Reports", "description"),
         Page("glossary", "Glossary", "menu_book"),
@@ -51,6 +50,14 @@ MENU: dict[str, tuple[Page, ...]] = {
 FIRST = "overview"
 """The page that the dashboard opens with."""
 TITLES = {page.name: page.title for pages in MENU.values() for page in pages}
+MOVED: dict[str, tuple[str, dict[str, str]]] = {
+    "what_if": ("planner", {}),
+    "repairs": ("lemons", {"lemons_tab": "Repairs"}),
+    "validation": ("lemons", {"lemons_tab": "Validation"}),
+    "machines": ("diagnose", {"diagnose_tab": "Machines"}),
+    "links": ("diagnose", {"diagnose_tab": "Links"}),
+}
+"""Pages that are tabs of another now: links to them lead there."""
 
 
 def view(section: str, page: Page) -> str:

@@ -51,6 +51,11 @@ def samples(
     )
 
 
+def has_samples(store: Store) -> bool:
+    """Whether the store holds any sample."""
+    return bool(store.rows("SELECT 1 FROM node_metrics LIMIT 1"))
+
+
 _HOURS = Filter(columns=("cluster",), within="hour_at")
 
 

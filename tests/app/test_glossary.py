@@ -111,7 +111,7 @@ def test_the_command_says_it_without_a_store(
     assert entry["source"] is None
     assert main(["terms", "Daly-Young", "interval", *store, "--format", "table"]) == 0
     printed = capsys.readouterr().out
-    assert "Daly-Young interval (ETTR: daly_young)" in printed
+    assert "Daly-Young interval (Planner: daly_young)" in printed
     assert "  Equation: sqrt(2 x time of a checkpoint x MTTF)\n" in printed
     assert main(["terms", *store, "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == glossary.found(tmp_path).n + 1

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-PAGES = ["Failures", "Incidents", "MTTF", "SQL", "Links"]
+PAGES = ["Failures", "Incidents", "MTTF", "SQL", "Diagnose"]
 
 
 def look(page: Page) -> tuple[str, str]:

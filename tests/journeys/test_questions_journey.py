@@ -113,7 +113,7 @@ def test_the_report_of_last_week(page: Page) -> None:
 
 def test_the_checkpoint_interval_for_1024_gpus(page: Page) -> None:
     page.get_by_test_id("stMain").get_by_role("link", name="1,024 GPUs", exact=True).click()
-    page.wait_for_url(re.compile("what_if"))
+    page.wait_for_url(re.compile("planner"))
     best = page.get_by_test_id("stMetric").filter(has_text="Best checkpoint interval, 1,024 GPUs")
     expect(best.get_by_test_id("stMetricValue")).to_have_text(re.compile(r"[\d.]+ min"))
     expect(page.get_by_text(re.compile(r"[\d.]+ to [\d.]+ min \(90")).first).to_be_visible()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KNOWN_GPUS = 1024
 CHOSEN_PERIOD = "chosen period"
-"""What the page What if calls the period of the filters."""
+"""What the Planner calls the period of the filters."""
 
 
 def of_size(
@@ -124,14 +124,15 @@ def term(gpus: int | None) -> Term:
 
 
 def as_address(found: BestInterval) -> dict[str, str]:
-    """The same job as the address of the calculator names it."""
+    """The same job as the address of the Planner names it."""
     rate, write = found.rate_per_1000_node_days.value, found.write_min.value
     known = {"gpus": float(found.gpus), "rate": rate, "write": write}
-    return {name: f"{round(value, 3):g}" for name, value in known.items() if value is not None}
+    given = {name: f"{round(value, 3):g}" for name, value in known.items() if value is not None}
+    return {"planner_tab": "One job"} | given
 
 
 def as_question(gpus: int) -> dict[str, str]:
-    """A job of so many GPUs and the chosen period as the address of What if names them."""
+    """A job of so many GPUs and the chosen period as the address of the Planner names them."""
     return {"of_gpus": f"{gpus}", "over": CHOSEN_PERIOD}
 
 

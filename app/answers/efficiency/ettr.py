@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.efficiency.beside_expected import expected_at_own_rate, expected_curve_of_runs
+from analytics.efficiency.best_interval import write_of
 from analytics.efficiency.ettr import (
     EttrReport,
     ettr_report,
@@ -132,18 +133,23 @@ def failure_rate(ask: Ask, selection: Selection) -> Estimate:
 
 
 def job_like_runs(ask: Ask, selection: Selection) -> EttrSettings:
-    """A job as large as the largest run, with the failure rate and the habits measured.
+    """A job as large as the largest run, with the failure rate and the habits measured; it waits as
+    large runs do.
 
     Where no failure was seen the rate is its upper bound; where it is unknown, RSC-1's.
     """
-    report, habit = ask(measured, selection, limit=FEW), ask(habits).central
-    rate = failure_rate(ask, selection)
+    large = replace(selection, min_gpus=max(selection.min_gpus, MTTF_MIN_GPUS))
+    report, known = ask(measured, large, limit=FEW), ask(habits)
+    if not report.n_runs:
+        report = ask(measured, selection, limit=FEW)
+    rate, habit = failure_rate(ask, selection), known.central
+    gpus = int(report.gpus[1] or GPUS)
     return EttrSettings(
-        gpus=float(report.gpus[1] or GPUS),
+        gpus=float(gpus),
         rate_per_1000_node_days=rate.value or rate.upper or RSC1_RATE,
         restart_min=habit.restart_s / 60,
         gpus_per_node=ask(mttf.measured, selection).gpus_per_node or GPUS_PER_NODE,
-        write_min=habit.write_s / 60,
+        write_min=write_of(known, gpus, CONF_LEVEL).value or 0.0,
         interval_min=habit.interval_s / 60,
         queue_min=(report.mean_wait_hours.value or 0.0) * 60,
     )

@@ -18,7 +18,7 @@ from app.words.cells import Column
 from app.words.glossary import of_nodes
 from data.errors import DataError
 from data.ingest.readers.metrics.machine_samples import read_samples
-from data.queries.metrics import last_samples
+from data.queries import metrics as stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -135,7 +135,12 @@ def examined_store(
     AnalysisError
         Where there are too few machines, too short a time, or too few samples.
     """
-    return _examined(lambda: last_samples(store, cluster, job_id), settings, roles)
+    return _examined(lambda: stored.last_samples(store, cluster, job_id), settings, roles)
+
+
+def has_samples(store: Store) -> bool:
+    """Whether the store holds samples of metrics."""
+    return stored.has_samples(store)
 
 
 def learnt(healthy: Sequence[str], settings: Settings | None = None) -> Settings:

@@ -56,7 +56,7 @@ with head:
     job = best_interval.if_built(ask, scope.selection, gpus)
     if job is not None:
         asked = [
-            links.page("what_if", best_interval.as_question(size), f"{size:,} GPUs")
+            links.page("planner", best_interval.as_question(size), f"{size:,} GPUs")
             for size in best_interval.sizes(job)
         ]
         st.caption(f"{escaping.escaped(best_interval.sentence(job))} More: {', '.join(asked)}.")

@@ -1,36 +1,21 @@
-"""Which nodes should leave?"""
+"""Which nodes should leave, which repairs hold, what to test next?"""
+
+from functools import partial
 
 import streamlit as st
 
-from analytics.nodes.records import WINDOW_DAYS
-from app.answers.nodes import lemons
-from app.ask.cached import ask
 from app.show import page
-from app.widgets import copy_button, filter_bar, inputs, ledger_build, page_head
+from app.views.nodes.lemons_page import ranking, repairs, validation
+from app.widgets import filter_bar, ledger_build
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 ledger_build.ensure()
 head = st.container()
-days = inputs.number(
-    "Days judged",
-    inputs.Within(1, inputs.MOST_DAYS),
-    key="days",
-    value=WINDOW_DAYS,
-    at=st.columns([1, 3])[0],
-    help="Before the end of the period.",
+page.tabs(
+    {
+        "Lemons": partial(ranking.show, head, scope),
+        "Repairs": partial(repairs.show, head, scope),
+        "Validation": partial(validation.show, head, scope),
+    },
+    key="lemons_tab",
 )
-answer = lemons.answer(ask, scope.selection, days=days)
-with head:
-    page_head.show(answer.sentence, scope)
-    if answer.numbers:
-        page.headlines(answer.numbers, scope)
-    page.notes(answer.notes)
-page.blocks(answer.blocks[:1], scope)
-tickets = {row["node"]: row for row in answer.record if row["ticket"]}
-if tickets:
-    chosen = st.selectbox("Ticket and command of", list(tickets), key="ticket_of")
-    st.code(tickets[chosen]["command"], language=None, wrap_lines=True)
-    st.code(tickets[chosen]["ticket"], language=None, wrap_lines=True)
-    copy_button.text("Copy the ticket", tickets[chosen]["ticket"])
-page.blocks(answer.blocks[1:], scope)
-page.method([number.term for number in answer.numbers])

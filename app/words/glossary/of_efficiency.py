@@ -1,4 +1,4 @@
-"""Terms of My runs, ETTR, Ledger and What if."""
+"""Terms of My runs, ETTR, Ledger and Planner."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from app.words.terms import KOKOLIS, Term
 
 _ETTR = ("ettr",)
 _MY_RUNS = ("my_runs",)
-_WHAT_IF = ("what_if",)
+_PLANNER = ("planner",)
 FAILED = Term(
     "Failed",
     "Attempts that ended in the period by a failure, of all of this user that did or that have not "
@@ -79,39 +79,39 @@ LENGTH_ETTR = Term(
     "ETTR of a run of this length",
     "Productive time over expected wall-clock, first wait and start-up included; exact form.",
     unit="ratio",
-    pages=_ETTR,
+    pages=_PLANNER,
 )
-SIMULATED_ETTR = Term("ETTR, simulated", "By Monte Carlo.", unit="ratio", pages=_ETTR)
+SIMULATED_ETTR = Term("ETTR, simulated", "By Monte Carlo.", unit="ratio", pages=_PLANNER)
 CHECKPOINT_INTERVAL = Term(
     "Checkpoint interval",
     "Training between two checkpoints, which all values are of.",
     unit="min",
-    pages=_ETTR,
+    pages=_PLANNER,
 )
 DALY_YOUNG = Term(
     "Daly-Young interval",
     "The interval that Daly's and Young's rule says.",
     unit="min",
     equation="sqrt(2 x time of a checkpoint x MTTF)",
-    pages=_ETTR,
+    pages=_PLANNER,
 )
 BEST_EXACT = Term(
-    "Best interval", "The interval that is best for the exact form.", unit="min", pages=_ETTR
+    "Best interval", "The interval that is best for the exact form.", unit="min", pages=_PLANNER
 )
 BEST_FIRST_ORDER = Term(
     "Best interval, first order",
     "The interval that is best for form v2, for the full form where the run has a length.",
     unit="min",
-    pages=_ETTR,
+    pages=_PLANNER,
 )
-ETTR_AT_BEST = Term("ETTR at the best interval", "By the exact form.", unit="ratio", pages=_ETTR)
+ETTR_AT_BEST = Term("ETTR at the best interval", "By the exact form.", unit="ratio", pages=_PLANNER)
 JOB_MTTF = Term(
     "MTTF of the job",
     "Mean time to failure of the job at this failure rate.",
     unit="h",
     equation="MTTF = 24 / (N r_f), r_f in failures per node-day",
     source=KOKOLIS,
-    pages=_ETTR,
+    pages=_PLANNER,
 )
 REGAINED = Term(
     "GPU-hours regained",
@@ -119,7 +119,7 @@ REGAINED = Term(
     "that is changed together. Runs and their work are held as they were; failures of users' own "
     "programs stay, and so do those whose node nobody knows.",
     unit="GPU-h",
-    pages=_WHAT_IF,
+    pages=_PLANNER,
 )
 BY_NODES = Term(
     "Without the nodes",
@@ -127,32 +127,32 @@ BY_NODES = Term(
     "what the failures of healthy nodes in their place would have cost. Drawn towards what nodes "
     "differ by more than chance: the same number as on the Lemons page.",
     unit="GPU-h",
-    pages=_WHAT_IF,
+    pages=_PLANNER,
 )
 BY_INTERVAL = Term(
     "By the interval",
     "What interruptions of runs on several nodes would have cost less, less what writing more "
     "checkpoints takes: of the interruptions that are left without the nodes.",
     unit="GPU-h",
-    pages=_WHAT_IF,
+    pages=_PLANNER,
 )
 GIVEN_UP = Term(
     "Capacity given up",
     "GPUs of the nodes left out x the period, as far as records reach. It is not taken off: spare "
     "nodes, or idle ones, do their work; where there are none it is gone.",
     unit="GPU-h",
-    pages=_WHAT_IF,
+    pages=_PLANNER,
 )
 JUDGED_THEN = Term(
-    "Judged", "Lemon, to watch or fine, by what was known when nodes were chosen.", pages=_WHAT_IF
+    "Judged", "Lemon, to watch or fine, by what was known when nodes were chosen.", pages=_PLANNER
 )
-SCORE_THEN = Term("Score", "Score of the page Lemons, when nodes were chosen.", pages=_WHAT_IF)
-USUAL_FAILURES = Term("Usual", "Failures of a healthy node in its place.", pages=_WHAT_IF)
+SCORE_THEN = Term("Score", "Score of the page Lemons, when nodes were chosen.", pages=_PLANNER)
+USUAL_FAILURES = Term("Usual", "Failures of a healthy node in its place.", pages=_PLANNER)
 THEY_COST = Term(
-    "They cost", "Lost work and restarts of its failures.", unit="GPU-h", pages=_WHAT_IF
+    "They cost", "Lost work and restarts of its failures.", unit="GPU-h", pages=_PLANNER
 )
 COUNTS_BY = Term(
-    "Counts by", "Share of the excess over a healthy node.", unit="ratio", pages=_WHAT_IF
+    "Counts by", "Share of the excess over a healthy node.", unit="ratio", pages=_PLANNER
 )
 BEST_INTERVAL = Term(
     "Best checkpoint interval",
@@ -161,5 +161,5 @@ BEST_INTERVAL = Term(
     "of this size. Its interval holds what both leave open. Daly and Young's rule is "
     "sqrt(2 x write x MTTF). The size is the largest usual one unless another is chosen.",
     unit="min",
-    pages=(*_WHAT_IF, "overview"),
+    pages=(*_PLANNER, "overview"),
 )

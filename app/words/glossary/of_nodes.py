@@ -5,9 +5,9 @@ from __future__ import annotations
 from app.words.terms import KOKOLIS, PER_NODE_DAYS, Term
 
 _LEMONS = ("lemons",)
-_LINKS = ("links",)
-_REPAIRS = ("repairs",)
-_VALIDATION = ("validation",)
+_LINKS = ("diagnose",)
+_REPAIRS = ("lemons",)
+_VALIDATION = ("lemons",)
 _SUPERBENCH = "SuperBench, arXiv 2402.06194"
 LEMONS = Term(
     "Lemon nodes",
@@ -22,7 +22,7 @@ LEMONS = Term(
 SAVED = Term(
     "GPU-hours saved by draining",
     "Lost work and restarts that the same days regain when they are played again without the "
-    "lemons (What if), less those of healthy nodes in their place, drawn towards what nodes "
+    "lemons (Planner), less those of healthy nodes in their place, drawn towards what nodes "
     "differ by more than chance. A failure that several nodes are at fault for is saved only by "
     "draining all of them. What draining itself costs is not taken off.",
     unit="GPU-h",
@@ -58,7 +58,7 @@ DISTANCE = Term(
     "How far the metrics of a machine moved away from those of the others for good, all together, "
     "in what healthy machines move by chance.",
     source="METHODS, Faulty machines by their metrics",
-    pages=("machines",),
+    pages=("diagnose",),
 )
 ROSE_BY = Term(
     "Rose by",

@@ -19,11 +19,11 @@ CASES = [
     ("views/explore/sql.py", {"sql": NOT_BY_TIME, "sql_tab": "Chart"}, False),
     ("views/explore/sql.py", {"sql": BY_TIME, "sql_tab": "Chart"}, True),
     ("views/training/stragglers.py", {}, False),
-    ("views/nodes/machines.py", {}, False),
-    ("views/nodes/links.py", {}, False),
+    ("views/nodes/diagnose.py", {}, False),
+    ("views/nodes/diagnose.py", {"diagnose_tab": "Links"}, False),
     ("views/explore/find.py", {"find": "gpu"}, False),
     ("views/reliability/mttf.py", {}, True),
-    ("views/nodes/repairs.py", {}, True),
+    ("views/nodes/lemons.py", {"lemons_tab": "Repairs"}, True),
 ]
 
 

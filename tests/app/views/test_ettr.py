@@ -91,7 +91,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
         "Failures per run",
         "Mean wait to start",
     ]
-    assert len(page.get("plotly_chart")) == 3
+    assert len(page.get("plotly_chart")) == 2
     assert page.metric[2].value == f"{len(listed(page)):,}"
 
 
@@ -107,7 +107,7 @@ def test_the_smallest_job_changes_the_runs(
 
 @pytest.mark.parametrize(
     ("filters", "changes"),
-    [({"partition": "learn"}, True), ({"period": "24h"}, True), ({"cluster": "demo"}, False)],
+    [({"period": "24h"}, True), ({"cluster": "demo"}, False)],
 )
 def test_every_filter_changes_the_answer_where_the_runs_differ(
     answers: Callable[..., tuple[AppTest, bool]],
@@ -162,40 +162,6 @@ def test_an_unknown_run_is_a_notice(open_page: Callable[..., AppTest], demo_stor
     assert page.text_input(key="run").value == "nope"
 
 
-def test_the_calculator_starts_from_the_stores_values_and_a_link_keeps_others(
-    open_page: Callable[..., AppTest], demo_store: Path
-) -> None:
-    page = open_page(demo_store, PAGE, period="all")
-    assert page.number_input(key="restart").value == pytest.approx(5.0, abs=0.5)
-    assert page.number_input(key="interval").value is None
-    given = {"gpus": "12000", "rate": "6.5", "restart": "5", "write": "5", "interval": "38.4",
-             "queue": "0"}  # fmt: skip
-    linked = open_page(demo_store, PAGE, period="all", **given)
-    forms = next(f.value for f in linked.dataframe if "form" in f.value.columns)
-    assert dict(zip(forms["form"], forms["ettr"].round(3), strict=True)) == {
-        "exact": 0.736, "full": 0.740, "v2": 0.740, "v1": 0.836,
-    }  # fmt: skip
-    assert any("Daly-Young's rule says 38.4 min" in text.value for text in linked.markdown)
-
-
-def test_a_request_without_answer_is_a_notice(
-    open_page: Callable[..., AppTest], demo_store: Path
-) -> None:
-    page = open_page(demo_store, PAGE, period="all", interval="0", write="5")
-    assert not page.exception
-    assert "interval_min" in page.warning[0].value
-
-
-def test_published_figures_that_do_not_follow_are_marked(
-    open_page: Callable[..., AppTest], demo_store: Path
-) -> None:
-    page = open_page(demo_store, PAGE)
-    table = next(f.value for f in page.dataframe if "paper" in f.value.columns)
-    odd = table[table["follows"].ne("yes")]
-    assert odd["ours"].round(3).tolist() == [0.685, 0.768]
-    assert any("24.6 min" in text.value for text in page.markdown)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "said"),
@@ -212,7 +178,6 @@ def test_without_runs_on_several_nodes_the_page_says_what_would_fill_it(
     assert not page.exception
     assert page.title[0].value.startswith(said)
     assert "AllocTRES" in page.code[0].value
-    assert page.number_input(key="rate").value is not None
 
 
 def test_runs_that_are_left_out_are_told_where_no_other_is_known(tmp_path: Path) -> None:

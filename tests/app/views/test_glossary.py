@@ -38,6 +38,8 @@ SHOWN: dict[str, list[dict[str, str]]] = {
     "node": [{"node": "NODE", "node_tab": tab} for tab in ("Jobs", "Events", "Metrics")],
     "my_runs": [{"user": "USER"}],
     "ettr": [{}, {"run": "RUN"}],
+    "lemons": [{"lemons_tab": tab} for tab in ("Lemons", "Repairs", "Validation")],
+    "planner": [{"planner_tab": tab} for tab in ("The period again", "One job")],
     "ledger": [{"ledger_tab": tab} for tab in ("Lost work", "All buckets")],
     "stragglers": [{"stragglers_tab": tab}
                    for tab in ("Causes and parts", "Steps and workers", "All traces")],

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from streamlit.testing.v1 import AppTest
 
-LINKS, VALIDATION = "views/nodes/links.py", "views/nodes/validation.py"
+LINKS, VALIDATION = "views/nodes/diagnose.py", "views/nodes/lemons.py"
+OF_LINKS, PLAN = {"diagnose_tab": "Links"}, {"lemons_tab": "Validation"}
 
 
 def delays() -> bytes:
@@ -30,7 +31,7 @@ def delays() -> bytes:
 def test_links_asks_for_delays_and_judges_them(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, LINKS)
+    page = open_page(demo_store, LINKS, **OF_LINKS)
     assert page.title[0].value == "Which link is slow?"
     assert any("faultline links delays.csv" in code.value for code in page.code)
     page.file_uploader(key="delays").set_value(("delays.csv", delays(), "text/csv")).run()
@@ -45,7 +46,7 @@ def test_links_asks_for_delays_and_judges_them(
 def test_links_says_in_one_line_what_is_wrong(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
-    page = open_page(tmp_path / "none", LINKS)
+    page = open_page(tmp_path / "none", LINKS, **OF_LINKS)
     page.file_uploader(key="delays").set_value(
         ("delays.csv", b"source,destination,delay\na,b,1\n", "text/csv")
     ).run()
@@ -58,7 +59,7 @@ def test_links_says_in_one_line_what_is_wrong(
 def test_validation_plans_and_judges_results(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, VALIDATION, period="all")
+    page = open_page(demo_store, VALIDATION, **PLAN, period="all")
     assert not page.exception
     assert page.title[0].value.startswith("Test ")
     before = [metric.value for metric in page.metric]
@@ -80,7 +81,7 @@ def test_validation_plans_and_judges_results(
 def test_validation_of_an_empty_store_says_what_fills_it(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
-    page = open_page(tmp_path / "none", VALIDATION)
+    page = open_page(tmp_path / "none", VALIDATION, **PLAN)
     assert not page.exception
     assert page.title[0].value == "This store holds no data yet"
 
@@ -88,7 +89,7 @@ def test_validation_of_an_empty_store_says_what_fills_it(
 def test_validation_of_a_short_period_counts_fewer_incidents(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, VALIDATION, period="24h")
+    page = open_page(demo_store, VALIDATION, **PLAN, period="24h")
     assert not page.exception
-    whole = open_page(demo_store, VALIDATION, period="all")
+    whole = open_page(demo_store, VALIDATION, **PLAN, period="all")
     assert page.metric[3].value != whole.metric[3].value

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from streamlit.testing.v1 import AppTest
 
-PAGE = "views/nodes/machines.py"
+PAGE = "views/nodes/diagnose.py"
 
 
 def power() -> bytes:

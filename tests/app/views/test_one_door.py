@@ -131,11 +131,16 @@ class Surface:
 
 DATA = ("views/fleet/data.py", {"data_tab": "Add data"})
 TRAINING = ("views/training/stragglers.py", {"stragglers_tab": "Add a trace"})
+LINKS = {"diagnose_tab": "Links"}
 SURFACES = {
-    "Links, delays": Surface("views/nodes/links.py", "delays", links),
-    "Links, switches": Surface("views/nodes/links.py", "switches", switches),
-    "Validation": Surface("views/nodes/validation.py", "results", results),
-    "Machines": Surface("views/nodes/machines.py", "machines_files", machines),
+    "Links, delays": Surface("views/nodes/diagnose.py", "delays", links, LINKS),
+    "Links, switches": Surface("views/nodes/diagnose.py", "switches", switches, LINKS),
+    "Validation": Surface(
+        "views/nodes/lemons.py", "results", results, {"lemons_tab": "Validation"}
+    ),
+    "Machines": Surface(
+        "views/nodes/diagnose.py", "machines_files", machines, {"metrics_of": "a file"}
+    ),
     "Stragglers, trace": Surface(TRAINING[0], "straggler_file", trace, TRAINING[1]),
     "Stragglers, meta": Surface(TRAINING[0], "straggler_meta", meta, TRAINING[1]),
     "Data, auto": Surface(DATA[0], "upload_file", records, DATA[1]),

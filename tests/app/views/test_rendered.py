@@ -49,6 +49,9 @@ PAGES = [
         for section, pages in menu.MENU.items()
         for page in pages
     ),
+    ("views/nodes/lemons.py", {"period": "all", "lemons_tab": "Repairs"}),
+    ("views/nodes/lemons.py", {"period": "all", "lemons_tab": "Validation"}),
+    ("views/recovery/planner.py", {"period": "all", "planner_tab": "One job"}),
 ]
 ONE = {
     "incident": "SELECT incident_id FROM incidents ORDER BY lost_gpu_seconds DESC, 1 LIMIT 1",

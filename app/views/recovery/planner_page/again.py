@@ -11,12 +11,15 @@ from app.answers.content import Table
 from app.answers.efficiency import best_interval, what_if
 from app.ask.cached import ask
 from app.show import links, page
-from app.widgets import filter_bar, inputs, ledger_build, notice, page_head
+from app.widgets import filter_bar, inputs, notice, page_head
 from app.words import escaping
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from analytics.efficiency.what_if import Every
     from app.answers.efficiency.left_out import By
+    from app.show.scope import Scope
 
 MONTH, CHOSEN = "last whole month", best_interval.CHOSEN_PERIOD
 BEST, AS_WAS, MINUTES = "best", "as it was", "minutes"
@@ -100,38 +103,41 @@ def _interval() -> Every:
     )
 
 
-over = st.session_state.get("over") or st.query_params.get("over") or CHOSEN
-uses = filter_bar.USES[1:] if over == MONTH else filter_bar.USES
-scope = filter_bar.of_store(uses=uses)
-ledger_build.ensure()
-scope = replace(scope, selection=ask(what_if.period, scope.selection, month=over == MONTH))
-dated = replace(scope, uses=scope.uses | {"period"})
-"""Whose notes and downloads name the month; what a row opens is told it by the row."""
-head = st.container()
-wanted = wished()
-answer = None
-with notice.explained():
-    answer = what_if.answer(ask, scope.selection, wanted)
-if answer is None:
+def uses() -> tuple[str, ...]:
+    """Filters that it goes by: of the last whole month the period is none."""
+    over = st.session_state.get("over") or st.query_params.get("over") or CHOSEN
+    return filter_bar.USES[1:] if over == MONTH else filter_bar.USES
+
+
+def show(head: DeltaGenerator, scope: Scope) -> None:
+    """What would have been regained, and by what; the sentence goes into the head of the page."""
+    month = "period" not in scope.uses
+    scope = replace(scope, selection=ask(what_if.period, scope.selection, month=month))
+    dated = replace(scope, uses=scope.uses | {"period"})  # notes and downloads name the month
+    wanted = wished()
+    answer = None
+    with notice.explained():
+        answer = what_if.answer(ask, scope.selection, wanted)
+    if answer is None:
+        with head:
+            page_head.of_one("What would have been regained?", "Nothing is played again.", scope)
+        return
     with head:
-        page_head.of_one("What would have been regained?", "Nothing is played again.", scope)
-    st.stop()
-with head:
-    page_head.show(answer.sentence, dated)
-page.headlines(answer.numbers, dated)
-job = answer.record["best_interval"]
-of_job = "" if job is None else best_interval.sentence(job)
-if of_job:
-    calculator = links.page("ettr", best_interval.as_address(job), "all that moves its ETTR")
-    st.caption(f"{escaping.escaped(of_job)} The calculator shows {calculator}.")
-charts = [block for block in answer.blocks if not isinstance(block, Table)]
-if len(charts) > 1:
-    page.beside(charts, [1, 1], dated)
-else:
-    page.blocks(charts, dated)
-page.notes([note for note in answer.notes if note != of_job])
-tables = {block.key: block for block in answer.blocks if isinstance(block, Table)}
-if "left_out" in tables:
-    page.blocks([tables["left_out"]], scope)
-page.blocks([block for key, block in tables.items() if key != "left_out"], dated)
-page.method(answer.terms)
+        page_head.show(answer.sentence, dated)
+    page.headlines(answer.numbers, dated)
+    job = answer.record["best_interval"]
+    of_job = "" if job is None else best_interval.sentence(job)
+    if of_job:
+        calculator = links.page("planner", best_interval.as_address(job), "all that moves its ETTR")
+        st.caption(f"{escaping.escaped(of_job)} The calculator shows {calculator}.")
+    charts = [block for block in answer.blocks if not isinstance(block, Table)]
+    if len(charts) > 1:
+        page.beside(charts, [1, 1], dated)
+    else:
+        page.blocks(charts, dated)
+    page.notes([note for note in answer.notes if note != of_job])
+    tables = {block.key: block for block in answer.blocks if isinstance(block, Table)}
+    if "left_out" in tables:
+        page.blocks([tables["left_out"]], scope)
+    page.blocks([block for key, block in tables.items() if key != "left_out"], dated)
+    page.method(answer.terms)

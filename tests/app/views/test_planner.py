@@ -1,7 +1,8 @@
-"""What if: the same answer as the command's, by its address; one click from Overview."""
+"""Planner: the same answer as the commands', by its address; one click from Overview."""
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from streamlit.testing.v1 import AppTest
 
-PAGE = "views/efficiency/what_if.py"
+PAGE, JOB = "views/recovery/planner.py", {"planner_tab": "One job"}
 MONTH = "last whole month"
 CHANGED = {"over": MONTH, "worst": "2", "every": "minutes", "minutes": "20", "of_gpus": "4096"}
 
@@ -77,7 +78,7 @@ def test_overview_leads_there_in_one_click(
 ) -> None:
     said = " ".join(caption.value for caption in open_page(demo_store, period="all").caption)
     assert "GPUs every " in said
-    assert "[1,024 GPUs](what_if?period=all&of_gpus=1024&over=chosen+period)" in said
+    assert "[1,024 GPUs](planner?period=all&of_gpus=1024&over=chosen+period)" in said
 
 
 def test_an_empty_store_says_which_commands_fill_it(
@@ -86,3 +87,53 @@ def test_an_empty_store_says_which_commands_fill_it(
     page = open_page(empty_store, PAGE)
     assert not page.exception
     assert not page.metric
+
+
+def test_the_calculator_starts_from_the_stores_values_and_a_link_keeps_others(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, **JOB, period="all")
+    assert page.number_input(key="restart").value == pytest.approx(5.0, abs=0.5)
+    assert page.number_input(key="interval").value is None
+    given = {"gpus": "12000", "rate": "6.5", "restart": "5", "write": "5", "interval": "38.4",
+             "queue": "0"}  # fmt: skip
+    linked = open_page(demo_store, PAGE, **JOB, period="all", **given)
+    forms = next(f.value for f in linked.dataframe if "form" in f.value.columns)
+    assert dict(zip(forms["form"], forms["ettr"].round(3), strict=True)) == {
+        "exact": 0.736, "full": 0.740, "v2": 0.740, "v1": 0.836,
+    }  # fmt: skip
+    assert "Daly-Young's rule says 38.4 min" in linked.title[0].value.replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+
+
+def test_a_job_without_answer_is_a_notice(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, **JOB, period="all", interval="0", write="5")
+    assert not page.exception
+    assert "interval_min" in page.warning[0].value
+
+
+def test_published_figures_that_do_not_follow_are_marked(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, **JOB)
+    table = next(f.value for f in page.dataframe if "paper" in f.value.columns)
+    odd = table[table["follows"].ne("yes")]
+    assert odd["ours"].round(3).tolist() == [0.685, 0.768]
+    assert any("24.6 min" in text.value for text in page.markdown)
+
+
+@pytest.mark.slow
+def test_the_best_interval_is_one_number_on_overview_planner_and_calculator(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    again = open_page(demo_store, PAGE, period="all", of_gpus="512")
+    (value,) = (v for k, v in metrics(again).items() if k.startswith("Best checkpoint interval"))
+    (link,) = (c.value for c in again.caption if "planner_tab=One+job" in c.value)
+    named = dict(re.findall(r"[?&](gpus|rate|write)=([\d.]+)", link))
+    job = open_page(demo_store, PAGE, **JOB, period="all", **named)
+    assert f"Best interval: {value} gives" in job.title[0].value.replace("\N{NO-BREAK SPACE}", " ")
+    overview = open_page(demo_store, "views/fleet/overview.py", period="all", job_gpus="512")
+    assert any(f"every {value} " in each.value for each in overview.caption)

@@ -1,0 +1,45 @@
+"""Which nodes should leave?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from analytics.nodes.records import WINDOW_DAYS
+from app.answers.nodes import lemons
+from app.ask.cached import ask
+from app.show import page
+from app.widgets import copy_button, inputs, page_head
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from app.show.scope import Scope
+
+
+def show(head: DeltaGenerator, scope: Scope) -> None:
+    """The ranked nodes with their commands; the sentence goes into the head of the page."""
+    days = inputs.number(
+        "Days judged",
+        inputs.Within(1, inputs.MOST_DAYS),
+        key="days",
+        value=WINDOW_DAYS,
+        at=st.columns([1, 3])[0],
+        help="Before the end of the period.",
+    )
+    answer = lemons.answer(ask, scope.selection, days=days)
+    with head:
+        page_head.show(answer.sentence, scope)
+        if answer.numbers:
+            page.headlines(answer.numbers, scope)
+        page.notes(answer.notes)
+    page.blocks(answer.blocks[:1], scope)
+    tickets = {row["node"]: row for row in answer.record if row["ticket"]}
+    if tickets:
+        chosen = st.selectbox("Ticket and command of", list(tickets), key="ticket_of")
+        st.code(tickets[chosen]["command"], language=None, wrap_lines=True)
+        st.code(tickets[chosen]["ticket"], language=None, wrap_lines=True)
+        copy_button.text("Copy the ticket", tickets[chosen]["ticket"])
+    page.blocks(answer.blocks[1:], scope)
+    page.method([number.term for number in answer.numbers])
