@@ -14,7 +14,7 @@ ADDRESS := $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(
 # Python keeps what it compiled: the tests start it hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint test-slow slow-list test-by-hand quick docs sample log-model lock environment environment-dev chromium
+.PHONY: run test check lint test-slow slow-list test-by-hand quick docs sample pictures log-model lock environment environment-dev chromium
 
 run: environment
 	@test -f $(STORE)/CURRENT || $(BIN)/faultline demo --store $(STORE)
@@ -63,6 +63,9 @@ sample: environment
 	@for form in html pdf; do cp build/sample/report/*-fleet.$$form app/reports/sample/fleet.$$form; done
 
 # The log classifier's model of domains, from the composed logs of the tests.
+pictures: environment-dev chromium
+	@$(BIN)/python -m tests.journeys.pictures $(LINK)
+
 log-model: environment
 	@$(BIN)/python -m tests.analytics.failures.train_domain_model
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.ask import cached
 from app.show import first_sight
-from app.widgets import follow, frame, notice
+from app.widgets import empty_state, follow, frame, notice
 from app.words import menu
 
 st.set_page_config(page_icon=frame.ICON, layout="wide")  # else a page's icon is fetched as favicon
@@ -29,5 +29,6 @@ st.set_page_config(page_title=f"{page.title} · Faultline")
 with notice.explained():
     follow.store(cached.snapshot())
     frame.log_out()  # a page may end before its end
+    st.session_state[empty_state.PAGE] = page.url_path
     with first_sight.kept(page.url_path):
         page.run()

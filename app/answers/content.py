@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from analytics.reliability.fleet_verdict import WATCH_RATIO
 from app.words import cells, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Literal
 
     import pandas as pd
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from app.words.addresses import Dashboard, Place
     from app.words.cells import Column, Kind, Link
     from app.words.terms import Term
+
+    State = Literal["good", "watch", "bad", "unknown"]
 
 UNITS = {"rate": "per 1,000 node-days", "share": "ratio", "mttf": "h", "ettr": "ratio"}
 """Units of the kinds of estimates."""
@@ -53,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Change:
-    """How a value differs from that of the preceding period."""
+    """How a value differs from that of the quarter before."""
 
     ratio: float
     """Relative change; 0.1 is 10 % more."""
@@ -61,6 +65,14 @@ class Change:
     """The former value, written out."""
     certain: bool
     """The two intervals do not overlap."""
+
+    def state(self, *, higher_is_better: bool) -> State:
+        """Whether that is good, to be watched, or bad."""
+        if (self.ratio > 0) == higher_is_better:
+            return "good"
+        if self.certain:
+            return "bad"
+        return "watch" if abs(self.ratio) >= WATCH_RATIO - 1 else "good"
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,21 @@ class Number:
     higher_is_better: bool = False
     opens: Part | None = None
     """The rows behind it."""
+    says: str = ""
+    """What stands below it on a page; its interval where that is empty."""
+    judged: State | None = None
+    """Good, to be watched, bad or unknown by a verdict; by its change where that is None."""
+    weeks: tuple[float, ...] = ()
+    """Its values of the last weeks, the oldest first."""
+
+    @property
+    def state(self) -> State | None:
+        """Good, to be watched, bad or unknown; None where there is nothing to judge it by."""
+        if self.value == numbers.UNKNOWN:
+            return "unknown"
+        if self.judged is not None or self.change is None:
+            return self.judged
+        return self.change.state(higher_is_better=self.higher_is_better)
 
 
 def estimated(
@@ -99,7 +126,7 @@ def estimated(
     kind
         How it is written: rate, share, mttf or ettr.
     before
-        The same of the preceding period; None where that is unknown.
+        The same of the quarter before; None where that is unknown.
     more
         What else it rests on.
     """
@@ -142,7 +169,7 @@ def counted(
 
 
 def _change(kind: Kind, now: Estimate, before: Estimate | None) -> Change | None:
-    """The change on the preceding period; None where one of the two is unknown or was 0."""
+    """The change on the quarter before; None where one of the two is unknown or was 0."""
     if before is None or now.value is None or not before.value:
         return None
     was = cells.estimate(kind, before)[0]

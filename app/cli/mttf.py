@@ -9,7 +9,6 @@ from analytics.errors import AnalysisError
 from analytics.frames import GPUS_PER_NODE, RATE_GROUPS
 from app.cli import options
 from app.show import terminal
-from data.filters import MTTF_MIN_GPUS
 
 if TYPE_CHECKING:
     import argparse
@@ -22,11 +21,8 @@ EXAMPLE = "faultline mttf --store ./demo-store --from 2025-12-01 --to 2026-01-01
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Filters of the store, or a given rate."""
     options.add(parser, "store")
-    options.add_selection(
-        parser, min_gpus=MTTF_MIN_GPUS, remark="; size classes then hold jobs of all sizes"
-    )
+    options.add(parser, "selection", "definition")
     options.add_estimate(parser)
-    options.add(parser, "definition")
     parser.add_argument("--by", choices=RATE_GROUPS, help="the rate of each of these, too")
     parser.add_argument(
         "--rate-per-1000-node-days",
@@ -63,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             "site.toml can state it"
         )
     store, ask = options.asking(arguments)
-    selection = options.selection(arguments, store, min_gpus=MTTF_MIN_GPUS)
+    selection = options.selection(arguments, store)
     chance = {"conf_level": arguments.conf_level, "seed": arguments.seed}
     also: dict[str, Any] = terminal.synthetic(store)
     sizes = {} if arguments.gpus is None else {"gpus": arguments.gpus}

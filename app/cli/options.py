@@ -60,7 +60,7 @@ def add(parser: argparse.ArgumentParser, *names: str) -> None:
         if name == "store":
             add_store(parser)
         elif name == "selection":
-            add_selection(parser)
+            _add_selection(parser)
         else:
             parser.add_argument(f"--{name.replace('_', '-')}", **OPTIONS[name])
 
@@ -123,7 +123,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_selection(parser: argparse.ArgumentParser, *, min_gpus: int = 0, remark: str = "") -> None:
+def _add_selection(parser: argparse.ArgumentParser) -> None:
     """Filters: --cluster, --from, --to, --partition, --account, --min-gpus."""
     parser.add_argument("--cluster", metavar="NAME", help="only this cluster")
     parser.add_argument(
@@ -138,7 +138,7 @@ def add_selection(parser: argparse.ArgumentParser, *, min_gpus: int = 0, remark:
         "--min-gpus",
         type=whole,
         metavar="N",
-        help=f"only jobs of N GPUs and more (default {min_gpus}{remark})",
+        help="only jobs of N GPUs and more (default 0)",
     )
 
 
@@ -150,8 +150,8 @@ def add_estimate(parser: argparse.ArgumentParser, *, seeded: str = "bootstrap") 
     )
 
 
-def selection(arguments: argparse.Namespace, store: Store, *, min_gpus: int = 0) -> Selection:
-    """The filters as given; `min_gpus` is the smallest job of the command where none is.
+def selection(arguments: argparse.Namespace, store: Store) -> Selection:
+    """The filters as given.
 
     Raises
     ------
@@ -168,15 +168,14 @@ def selection(arguments: argparse.Namespace, store: Store, *, min_gpus: int = 0)
         )
     for column in ("cluster", "partition", "account"):
         known(column, getattr(arguments, column), fleet.distinct(store, column))
-    given = arguments.min_gpus
     return Selection(
         cluster=arguments.cluster,
         from_at=from_at,
         to_at=to_at,
         partition=arguments.partition,
         account=arguments.account,
-        min_gpus=min_gpus if given is None else given,
-        by_size_min_gpus=given or 0,
+        min_gpus=arguments.min_gpus or 0,
+        by_size_min_gpus=arguments.min_gpus or 0,
         definition=getattr(arguments, "definition", DEFINITION),
     )
 

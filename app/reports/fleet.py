@@ -52,7 +52,7 @@ METHOD = (
     "Counts are of attempts: a requeued job is a new attempt.",
     "Rates have Garwood's exact interval, shares have Clopper and Pearson's.",
     "Attempts of one incident fail together: intervals by cause are then too narrow.",
-    "A change on the preceding period is named only where the two intervals do not overlap.",
+    "A change on the quarter before is named only where the two intervals do not overlap.",
 )
 INCIDENTS = 20
 """Incidents listed, the largest."""

@@ -129,10 +129,10 @@ def _recorded(ask: Ask, selection: Selection) -> Iterator[str]:
         return
     if selection.from_at < first_at:
         begin = numbers.moment(first_at, "UTC")
-        yield f"The records begin at {begin}: what was before, nobody knows."
+        yield f"The records begin at {begin}: what was before is not known."
     if last_at < selection.to_at:
         end = numbers.moment(last_at, "UTC")
-        yield f"The records end at {end}: what came after, nobody knows."
+        yield f"The records end at {end}: what came after is not known."
 
 
 def _whole_days(selection: Selection) -> tuple[str, ...]:

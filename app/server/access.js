@@ -48,3 +48,15 @@ addEventListener("focusin", (event) => {
     event.stopPropagation();
   }
 }, true);
+
+// Enter looks for a name; a log of several lines keeps its lines, and Ctrl-Enter looks.
+addEventListener("keydown", (event) => {
+  const box = event.target;
+  if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey || !event.isTrusted)
+    return;
+  if (!box.matches?.('.st-key-find textarea') || box.value.includes("\n")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  box.dispatchEvent(new KeyboardEvent("keydown",
+    { key: "Enter", code: "Enter", ctrlKey: true, bubbles: true, cancelable: true }));
+}, true);

@@ -45,7 +45,7 @@ class Sight:
         badge = "<mark>synthetic data</mark> " if self.synthetic else ""
         numbers = "".join(
             f"<div><p>{html.escape(each.term.label)}</p><b>{html.escape(each.value)}</b>"
-            f"<p>{html.escape(each.basis)}</p></div>"
+            f"<p>{html.escape(each.says or each.interval or each.basis)}</p></div>"
             for each in self.numbers
         )
         return (

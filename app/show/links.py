@@ -104,6 +104,11 @@ def _address(page: str, named: dict[str, str]) -> str:
     return f"{page}?{urlencode(kept | named)}"
 
 
+def address_of(name: str) -> str:
+    """The address of a page with the present filters."""
+    return _address(name, {})
+
+
 def page(name: str, named: Mapping[str, str], said: str) -> str:
     """A link to any page with what its address names, as markdown."""
     return f"[{escaping.escaped(said)}]({_address(name, dict(named))})"

@@ -18,11 +18,8 @@ from app.words import escaping, numbers, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from streamlit.delta_generator import DeltaGenerator
-
-    from app.answers.content import Answer, Block, Change, Number, Part
+    from app.answers.content import Answer, Block, Number, Part
     from app.show.scope import Scope
-    from app.words.terms import Term
 
 
 LEAST_WIDTH = 24
@@ -101,14 +98,6 @@ def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str) -> None:
                 draw()
 
 
-def method(defined: Sequence[Term]) -> DeltaGenerator:
-    """How the numbers are computed, folded away; what is drawn inside follows the definitions."""
-    expander = st.expander("Method and definitions", icon=":material/function:", type="compact")
-    for term in defined:
-        expander.markdown(f"**{term.label}.** {term.definition}")
-    return expander
-
-
 def missing(block: Missing) -> None:
     """What is missing, what would fill it, and which commands to run."""
     st.markdown(f"**{escaping.escaped(block.finding)}** {escaping.with_code(block.remedy)}")
@@ -146,23 +135,83 @@ def _first_rows(first: Table, part: Part, scope: Scope) -> None:
 
 
 def _headline(number: Number, scope: Scope) -> None:
-    """One number, the line that opens its rows, and its change."""
-    definition = number.term.definition
-    if number.change is not None:
-        definition += f"\n\n{terms.CHANGE}"
-    st.metric(number.term.label, number.value, help=definition)
+    """One number with its last weeks, its state, and the line that opens its rows."""
+    told = [number.term.definition]
+    told += [terms.CHANGE] if number.change is not None else []
+    told += [escaping.escaped(number.basis)] if number.basis else []
+    told += [terms.WEEKS.format(len(number.weeks))] if number.weeks else []
+    st.metric(
+        number.term.label,
+        number.value,
+        help="\n\n".join(told),
+    )
+    if (state := _state(number)) is not None:
+        st.markdown(state, help=_before(number))
+    says = number.says or number.interval or number.basis
     if number.opens is None:
-        st.caption(_unbroken(number.basis))
+        st.caption(_unbroken(says))
     elif st.button(
-        _unbroken(number.basis),
+        _unbroken(says) or "Rows",
         key=f"rows_{number.term.label}",
         type="tertiary",
         icon=":material/table_rows:",
         help="Open the rows behind this number",
     ):
         opened(number.opens, scope)
-    if number.change is not None:
-        st.caption(_change(number.change, number.higher_is_better))
+    if len(number.weeks) > 1:
+        st.caption(_line(number.weeks))
+
+
+STATES = {
+    "good": ("green", "check"),
+    "watch": ("orange", "visibility"),
+    "bad": ("red", "priority_high"),
+    "unknown": ("gray", "question_mark"),
+}
+"""State -> its colour and sign."""
+
+
+def _state(number: Number) -> str | None:
+    """The state as a badge; None where there is none."""
+    if number.state is None:
+        return None
+    colour, icon = STATES[number.state]
+    return f":{colour}-badge[:material/{icon}: {_in_words(number)}]"
+
+
+BARS = (
+    "\N{LOWER ONE EIGHTH BLOCK}\N{LOWER ONE QUARTER BLOCK}\N{LOWER THREE EIGHTHS BLOCK}"
+    "\N{LOWER HALF BLOCK}\N{LOWER FIVE EIGHTHS BLOCK}\N{LOWER THREE QUARTERS BLOCK}"
+    "\N{LOWER SEVEN EIGHTHS BLOCK}\N{FULL BLOCK}"
+)
+"""From the lowest to the highest."""
+
+
+def _line(weeks: Sequence[float]) -> str:
+    """Values of weeks as bars of text, from 0 to the largest.
+
+    >>> _line([0.0, 4.0, 8.0])
+    '\u2581\u2585\u2588'
+    """
+    most = max(weeks) or 1.0
+    last = len(BARS) - 1
+    return "".join(BARS[min(last, int(len(BARS) * max(value, 0.0) / most))] for value in weeks)
+
+
+def _in_words(number: Number) -> str:
+    """What a state is called: of a change how it changed."""
+    if number.judged is not None or number.change is None:
+        return {"good": "good", "watch": "watch", "bad": "act"}.get(str(number.state), "unknown")
+    if not number.change.certain:
+        return "maybe worse" if number.state == "watch" else "steady"
+    return f"{'better' if number.state == 'good' else 'worse'}: " + numbers.percent(
+        number.change.ratio, signed=True
+    )
+
+
+def _before(number: Number) -> str | None:
+    """What it was in the quarter before."""
+    return None if number.change is None else f"{number.change.before} in the quarter before"
 
 
 def _unbroken(text: str) -> str:
@@ -172,15 +221,6 @@ def _unbroken(text: str) -> str:
     '5.80 to 7.30 (90\\xa0%), n\\xa0=\\xa0100'
     """
     return escaping.escaped(text).replace(" %", "\xa0%").replace(" = ", "\xa0=\xa0")
-
-
-def _change(was: Change, higher_is_better: bool) -> str:
-    """The change in words; a number of it only where it is more than chance."""
-    if not was.certain:
-        return f"{was.before} before: no clear change"
-    better = (was.ratio > 0) == higher_is_better
-    text = f":{'green' if better else 'red'}[**{numbers.percent(was.ratio, signed=True)}**]"
-    return f"{text} on {was.before} before"
 
 
 def _excerpt(excerpt: Excerpt, scope: Scope) -> None:

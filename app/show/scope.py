@@ -65,6 +65,20 @@ class Scope:
         ]
         return " · ".join(part for part in parts if part)
 
+    @property
+    def brief(self) -> str:
+        """The same in a few words: days instead of times, and only what was chosen."""
+        chosen = self.selection
+        parts = [
+            "cluster" in self.uses and chosen.cluster,
+            "period" in self.uses and numbers.days(chosen.from_at, chosen.to_at, self.timezone),
+            chosen.partition and f"partition {chosen.partition}",
+            chosen.account and f"account {chosen.account}",
+            chosen.definition != DEFINITION and f"failures by definition {chosen.definition}",
+            chosen.min_gpus and f"jobs of {chosen.min_gpus:,}+ GPUs",
+        ]
+        return " · ".join(part for part in parts if part)
+
     def of_query(self, named: Collection[str]) -> Scope:
         """The same of a query that names these parameters: no other filter chooses its rows."""
         chosen = {name: getattr(self.selection, name) for name in named}

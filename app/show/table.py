@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from app.words.cells import Column, Link
 
 
+SMALL = 5
+"""Rows up to which a table is read at a glance: nothing to search, nothing to take away."""
 ROWS_UNSCROLLED = 12
 """Rows up to which a table has no scroll bar of its own."""
 SCROLLED_PX = 420
@@ -52,7 +54,7 @@ def show(
     everything: Part | None = None,
     opens: Callable[[Part], None] | None = None,
 ) -> None:
-    """Rows with a search box and a download that says what they were filtered by.
+    """Rows; more than five have a search box and a download that says what they were filtered by.
 
     Parameters
     ----------
@@ -71,14 +73,14 @@ def show(
     plain = Table(table.key, table.title, table.columns, table.rows)  # without what was computed
     total = everything.total if total is None and everything is not None else total
     with st.container(gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            whole = kept(rounded_frame, plain)
-            matches = matching(whole, _search(table.key))
-            _download(table, everything, scope)
-            total = total or (None if everything is None else everything.total)
-            more = everything is not None and total is None and len(table) == FEW
-            count = FIRST if more else _counts(len(matches), total or len(table))
-            st.caption(count, width="stretch")
+        matches = kept(rounded_frame, plain)
+        if len(table) > SMALL or (total or 0) > SMALL:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                matches = matching(matches, _search(table.key))
+                _download(table, everything, scope)
+                more = everything is not None and total is None and len(table) == FEW
+                count = FIRST if more else _counts(len(matches), total or len(table))
+                st.caption(count, width="stretch")
         shown = matches.head(FEW)
         picked = _grid(table, shown, scope)
     if picked is not None:
@@ -245,10 +247,8 @@ def _counts(n_found: int, total: int) -> str:
 
 
 def _config(column: Column, shown: pd.DataFrame, timezone: str) -> dict[str, Any]:
-    """How the values of a column are written, its interval beside it; help says its schema name."""
-    title, text = cells.headed(column, timezone=timezone), f"`{column.key}`"
-    if column.help:
-        text = f"{column.help} {text}"
+    """How the values of a column are written, its interval beside it; its help is its term."""
+    title, text = cells.headed(column, timezone=timezone), column.help or None
     if column.kind in cells.ESTIMATES:
         value, interval = column_names(column)
         ratio = column.kind in ("share", "ettr")
@@ -275,7 +275,7 @@ def _width_px(title: str, texts: pd.Series) -> int:
     return CELL_PX + CHAR_PX * longest
 
 
-def _plain(column: Column, title: str, text: str, values: pd.Series, timezone: str) -> Any:
+def _plain(column: Column, title: str, text: str | None, values: pd.Series, timezone: str) -> Any:
     """A column of texts, times, flags or numbers."""
     if column.kind in ("time", "second", "day"):
         zoned = isinstance(values.dtype, pd.DatetimeTZDtype)
@@ -283,7 +283,9 @@ def _plain(column: Column, title: str, text: str, values: pd.Series, timezone: s
             title if zoned else cells.headed(column),
             timezone=timezone if zoned else None,
             format=moments.GRID[column.kind],
-            help=f"{text}, {timezone if zoned else 'UTC'}; the download is in UTC",
+            help=" ".join(
+                (text or "", f"In {timezone if zoned else 'UTC'}; the download is in UTC.")
+            ).strip(),
         )
     if column.kind == "flag":
         return st.column_config.CheckboxColumn(title, help=text)

@@ -15,6 +15,7 @@ from app.ask.cached import ask, fresh, store_root
 from app.show import links, page
 from app.widgets import notice
 from app.words import escaping, numbers
+from app.words.plain import shortened
 
 if TYPE_CHECKING:
     from app.answers.fleet.actions.listed import Listed, PutOff
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
 
 ACKNOWLEDGE = "Acknowledge"
 SNOOZES = {"Snooze for a day": 1, "Snooze for a week": 7, "Snooze for four weeks": 28}
-WIDTHS = (9, 10, 4, 1)
+ICONS = {
+    "node": "dns", "host": "dns", "incident": "bolt", "mass_failure": "groups",
+    "cause": "trending_up", "source": "visibility_off", "straggler": "hourglass_top",
+}  # fmt: skip
+"""The sign of each kind."""
+LONGEST = 60
+"""Letters of a clause; the whole text is the help of the line."""
+WIDTHS = (7, 2, 1, 3)
 
 
 def show(scope: Scope) -> None:
@@ -31,7 +39,10 @@ def show(scope: Scope) -> None:
     now = datetime.now(UTC)
     said = fresh(listed.decisions)  # they change no other answer, so that no cache knows of them
     found = listed.listed(ask, scope.selection, now, timezone=scope.timezone, said=said)
-    st.header("Do this now", anchor=False)
+    what, stake, *_ = st.columns(WIDTHS, vertical_alignment="bottom")
+    what.header("Do this now", anchor=False)
+    if found.due:
+        stake.caption("GPU-h at stake")
     if not found.due:
         st.markdown(found.nothing)
     with st.container(gap="xxsmall"):
@@ -41,13 +52,12 @@ def show(scope: Scope) -> None:
 
 
 def _line(action: Action) -> None:
-    """What, why, what is at stake, and a menu that puts it off."""
+    """What, what is at stake with why behind it, and a menu that puts it off."""
     with st.container(key=f"action_{_key(action)}"):
-        what, why, stake, menu = st.columns(WIDTHS, vertical_alignment="center")
-        said = links.page(action.page, action.named, action.what)
-        what.markdown(f":gray-badge[{TITLES[action.kind]}] {said}")
-        why.caption(escaping.escaped(action.why))
-        stake.markdown(_stake(action), help=escaping.escaped(action.stake_basis))
+        what, stake, menu, _ = st.columns(WIDTHS, vertical_alignment="center")
+        said = links.page(action.page, action.named, _in_short(action.what))
+        what.markdown(f":gray[:material/{ICONS[action.kind]}:] {said}")
+        stake.markdown(_stake(action), help=escaping.escaped(_whole(action)))
         with menu:
             chosen = st.menu_button(
                 "",
@@ -61,13 +71,24 @@ def _line(action: Action) -> None:
         _put_off(action, SNOOZES.get(chosen))
 
 
+def _in_short(text: str) -> str:
+    """The first clause of a text, without what stands in brackets."""
+    clause = text.partition(";")[0].partition(" (")[0].partition(": ")[0]
+    return shortened(clause, LONGEST)
+
+
 def _stake(action: Action) -> str:
-    """GPU-hours at stake, with their interval where there is one."""
+    """GPU-hours at stake."""
     stake = action.stake
-    if stake is None:
-        return "not known"
-    bounds = f" :small[({numbers.interval(stake)})]" if stake.has_width else ""
-    return f"**{numbers.number(stake.value)}** GPU-h{bounds}"
+    return "not known" if stake is None else f"**{numbers.number(stake.value)}**"
+
+
+def _whole(action: Action) -> str:
+    """What a line leaves out: all of what and why, and what the stake rests on."""
+    stake = action.stake
+    bounds = f"{numbers.interval(stake)} GPU-h, " if stake is not None and stake.has_width else ""
+    said = f"{TITLES[action.kind]}: {action.what}. {action.why}."
+    return f"{said} At stake: {bounds}{action.stake_basis}."
 
 
 def _rest(found: Listed, scope: Scope) -> None:

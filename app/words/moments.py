@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Precision = Literal["day", "time", "second"]
 
 DAY = "%-d %b %Y"
+MONTH = "%B %Y"
 MINUTE = f"{DAY} %H:%M"
 SECOND = f"{MINUTE}:%S"
 """As strftime and Plotly (d3) read them."""

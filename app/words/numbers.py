@@ -7,6 +7,7 @@ knows Streamlit.
 from __future__ import annotations
 
 import math
+from datetime import time, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from analytics.estimate import Estimate
 
 UNKNOWN = "unknown"
+MIDNIGHT, ONE_DAY = time(), timedelta(days=1)
 DIGITS = 3
 LEAST_WRITTEN_OUT = 1e-6
 """Below it a number has an exponent."""
@@ -79,6 +81,15 @@ def number(value: float | None) -> str:
     kept = rounded(value)
     decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(kept))))
     return f"{kept:,.{decimals}f}"
+
+
+def few(value: float | None) -> str:
+    """A small number beside a count: one digit is enough.
+
+    >>> few(0.498), few(3.21), few(None)
+    ('0.5', '3', 'unknown')
+    """
+    return UNKNOWN if value is None or _is_unknown(value) else f"{value:.1g}"
 
 
 def rounded(value: float) -> float:
@@ -235,6 +246,27 @@ def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> s
     if first is None:
         return "all time" if last is None else f"until {last} {named}"
     return f"from {first} {named} on" if last is None else f"{first} to {last} {named}"
+
+
+def days(from_at: datetime | None, to_at: datetime | None, timezone: str) -> str:
+    """A period by its first and last day, where it begins and ends with one; else as `period`.
+
+    >>> from datetime import datetime, UTC
+    >>> begin, end = datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)
+    >>> days(begin, end, "UTC"), days(None, None, "UTC")
+    ('February 2026', 'all time')
+    >>> days(begin, end, "Asia/Tokyo")
+    '1 Feb 2026 09:00 to 1 Mar 2026 09:00 JST'
+    """
+    if from_at is None or to_at is None:
+        return period(from_at, to_at, timezone)
+    first, end = (at.astimezone(ZoneInfo(timezone)) for at in (from_at, to_at))
+    if first.time() != MIDNIGHT or end.time() != MIDNIGHT:
+        return period(from_at, to_at, timezone)
+    last = end - ONE_DAY
+    if first.day == 1 and end.day == 1 and (first.year, first.month) == (last.year, last.month):
+        return f"{first:{moments.MONTH}}"
+    return day(first) if first.date() == last.date() else f"{day(first)} to {day(last)}"
 
 
 def gpus(gpus_from: int, gpus_to: int) -> str:

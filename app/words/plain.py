@@ -58,6 +58,47 @@ def in_a_row(names: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
+MOST_TITLE_WORDS = 14
+FEWEST_TITLE_WORDS = {".;": 2, ".;:": 5, ".;:,": 3}
+"""Where a title may end, the best first, and the fewest words that it then has."""
+_BRACKETS = re.compile(r" \([^()]*\)")
+"""Intervals, counts and remarks in brackets: they stand one level down."""
+_ENDS = re.compile(r"(?<=[.;:]) |(?<=,) ")
+"""Where a clause ends."""
+
+
+def titled(sentence: str) -> str:
+    """The finding of a sentence, in at most 14 words: its first clauses, without what stands in
+    brackets. The whole sentence where no clause ends before.
+
+    >>> titled("Well: 6.40 failures (4.79 to 8.38, n = 38); not above 6.77 (5.64 to 8.07) before.")
+    'Well: 6.40 failures; not above 6.77 before'
+    >>> titled("No node can be judged: " + "no source was collected, " * 6)
+    'No node can be judged'
+    >>> titled("Watch: 7 failures (5 to 9), above the 4 of " + "before " * 12)
+    'Watch: 7 failures'
+    """
+    bare = _BRACKETS.sub("", sentence)
+    first, _, rest = bare.partition(". ")
+    if rest and _words(first) <= MOST_TITLE_WORDS:
+        return first
+    if _words(bare) <= MOST_TITLE_WORDS:
+        return bare.removesuffix(".")
+    for ends, fewest in FEWEST_TITLE_WORDS.items():
+        kept = [
+            match.start()
+            for match in _ENDS.finditer(bare)
+            if bare[match.start() - 1] in ends and _words(bare[: match.start()]) <= MOST_TITLE_WORDS
+        ]
+        if kept and _words(bare[: kept[-1]]) >= fewest:
+            return bare[: kept[-1]].rstrip(".;:,")
+    return sentence.removesuffix(".")
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
 def file_name(name: str) -> str:
     """A name as part of a file's name.
 

@@ -18,6 +18,9 @@ class Term:
     """In symbols, where the definition says it in words alone."""
     source: str = ""
     """Who defined it, where somebody else did."""
+    of_column: bool = False
+    """It explains a column, at whose head it stands: the page of the glossary finds it by a search
+    alone."""
     pages: tuple[str, ...] = ()
     """Pages that show it, by their names in the address, first the one it belongs to."""
 
@@ -334,9 +337,10 @@ RUN_WAIT = Term(
     pages=("ettr",),
 )
 CHANGE = (
-    "Before is the preceding period of the same length. A change is clear where the two intervals "
-    "do not overlap."
+    "Before is the quarter before the period: 91 days. Better and worse: the two intervals do not "
+    "overlap. Maybe worse: they do, and the value is a tenth worse or more."
 )
+WEEKS = "The bars are its last {} weeks, from 0 on."
 PROJECTION = Term(
     "Projection",
     "MTTF of a job of N nodes if nodes fail independently at the measured rate r_f: "
@@ -354,5 +358,5 @@ def failure_rate(definition: str) -> Term:
 
 
 def ettr_from(min_gpus: int) -> Term:
-    """ETTR of large runs, on pages that count jobs of all sizes."""
+    """ETTR of large runs."""
     return replace(ETTR, label=f"ETTR, {min_gpus:,}+ GPUs")

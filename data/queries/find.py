@@ -108,5 +108,54 @@ def traces(store: Store, text: str, *, limit: int) -> pd.DataFrame:
     )
 
 
+def near_nodes(store: Store, text: str, *, limit: int) -> pd.DataFrame:
+    """Nodes that were probably meant: the same without leading zeros, or one slip off."""
+    plain = "regexp_replace(lower({}), '0+([0-9])', '\\1', 'g')"
+    return _found(
+        store,
+        f"""SELECT DISTINCT node, rack, gpus, cluster FROM nodes
+            WHERE {plain.format("node")} = {plain.format("$text")}
+              OR length($text) > 3 AND damerau_levenshtein(lower(node), $text) <= 1
+            ORDER BY node, cluster""",
+        text,
+        limit,
+    )
+
+
+def near_users(store: Store, text: str, *, limit: int) -> pd.DataFrame:
+    """Users that were probably meant: one slip off."""
+    return _found(
+        store,
+        """SELECT "user", count(*) AS n_attempts, max(end_at) AS last_at FROM jobs
+           WHERE length($text) > 3 AND damerau_levenshtein(lower("user"), $text) <= 1
+           GROUP BY 1 ORDER BY 1""",
+        text,
+        limit,
+    )
+
+
+def nodes_with(store: Store, code: str, *, limit: int) -> pd.DataFrame:
+    """Nodes on which `XID 79` or the like was seen, the latest first: node, n_times, last_at."""
+    kind, _, number = code.partition(" ")
+    return store.frame(
+        f"""SELECT node, count(*) AS n_times, max(observed_at) AS last_at, cluster
+            FROM health_events WHERE {kind.lower()} = $number AND node IS NOT NULL
+            GROUP BY node, cluster ORDER BY last_at DESC, node LIMIT {int(limit)}""",
+        {"number": int(number)},
+    )
+
+
+def incidents_with(store: Store, code: str, *, limit: int) -> pd.DataFrame:
+    """Incidents in which `XID 79` or the like was seen, the latest first."""
+    return store.frame(
+        f"""WITH {ARRANGED}
+            SELECT DISTINCT incident_id, incidents.start_at, summary, cluster
+            FROM incident_members member JOIN incidents USING (incident_id)
+            WHERE member.signal = $code AND NOT retired
+            ORDER BY incidents.start_at DESC, incident_id LIMIT {int(limit)}""",
+        {"code": code},
+    )
+
+
 def _found(store: Store, sql: str, text: str, limit: int) -> pd.DataFrame:
     return store.frame(f"{sql} LIMIT {int(limit)}", {"text": text.lower()})

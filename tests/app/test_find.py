@@ -92,7 +92,7 @@ def test_the_end_of_a_log_gives_its_verdict_and_the_line_that_says_it(store: Sto
 def test_what_nothing_is_called_says_what_can_be_asked(store: Store, text: str) -> None:
     answer = found(store, text)
     assert answer.blocks == ()
-    assert answer.sentence.startswith("Nothing is called so. Ask for a job, node, user")
+    assert answer.sentence.startswith("Nothing has this name. Ask for a job, node, user")
 
 
 def test_the_command_prints_the_same_and_hides_names(

@@ -77,8 +77,8 @@ def test_each_cause_says_whose_fault_it_was_what_to_do_and_the_line_that_shows_i
 ) -> None:
     answer = my_runs.answer(of_store(store), "Alice", Selection())
     assert answer.sentence == (
-        "Alice: 2 of 5 attempts failed, 1 by the program, 1 of unknown cause; interruptions lost "
-        "9.13 GPU-hours."
+        "Alice: 2 of 5 attempts failed, interruptions lost 9.13 GPU-hours; 1 by the program, 1 of "
+        "unknown cause."
     )
     rows = answer.table("causes").rows.set_index("cause")  # type: ignore[union-attr]
     assert rows.loc["key_error", "fault"] == "user program"

@@ -77,7 +77,8 @@ def test_the_month_without_its_worst_node_is_what_a_hand_counts(ask: Ask) -> Non
     assert regained.conf_level is None  # nothing says how these runs save
     assert found["capacity_gpu_hours"] == 8 * 31 * 24
     assert found["waited"].value == 0.0  # each attempt started when it was submitted
-    assert answer.sentence.startswith("January 2026 (UTC) without n1: 74.4 of ")
+    assert answer.sentence.startswith("74.4 of 711 GPU-hours regained (")
+    assert answer.sentence.endswith(", assumed) without n1, in January 2026 (UTC).")
     assert answer.numbers[0].basis.endswith("; 149 EUR")
     assert answer.notes[0].startswith("Chosen by what was known before")
 
@@ -212,7 +213,7 @@ def test_a_range_of_what_is_lost_more_says_that_it_is_assumed() -> None:
     assumed = replace(STATED, corners=wide, basis="assumed")
     sentence = said(ATTEMPTS, replace(AS_WAS, interval=5.0), of=assumed).sentence()
     assert " GPU-hours more would be lost (" in sentence
-    assert sentence.endswith(", assumed).")
+    assert ", assumed) with a checkpoint every 5 min, in " in sentence
 
 
 def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask: Ask) -> None:

@@ -30,7 +30,7 @@ def test_the_slow_workers_node_is_two_clicks_away(
     table.scroll_into_view_if_needed()
     table.click(position={"x": 18, "y": 90})
     page.wait_for_url(re.compile("trace="))
-    expect(page.locator("h1")).to_contain_text("times slower")
+    expect(page.locator("h1")).to_contain_text("times its ideal")
 
     page.get_by_role("tab", name="Fix and timelines").click()
     expect(page.get_by_text("of the step time")).to_be_visible()

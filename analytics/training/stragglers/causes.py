@@ -90,11 +90,6 @@ class StragglerCause:
         return len(self.workers) if n_workers is None else n_workers
 
     @property
-    def slowdown(self) -> float:
-        """How many times slower it makes the run: step time as it is over that without it."""
-        return 1.0 / (1.0 - self.gain_ratio)
-
-    @property
     def part(self) -> Part | None:
         """What can be fixed of it, a worker or a stage; None where it is about neither alone."""
         return None if self.stage is None else Part(dp=self.dp, stage=self.stage)

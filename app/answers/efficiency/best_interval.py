@@ -117,6 +117,16 @@ def sentence(found: BestInterval | None) -> str:
     )
 
 
+def in_short(found: BestInterval) -> str:
+    """How often to save, in a few words; the sentence says which job, and what that rests on."""
+    best = found.exact_min
+    if best.value is None and best.lower is None:
+        return "How often to save is not known"
+    if best.value is None:
+        return f"Save no more often than every {minutes_of(best.lower)}"
+    return f"Save every {minutes_of(best.value)}"
+
+
 def term(gpus: int | None) -> Term:
     """The interval of one size."""
     size = "" if gpus is None else f", {gpus:,} GPUs"

@@ -248,9 +248,11 @@ def in_words(ettr: Estimate, whose: str) -> str:
 
 def headlines(report: EttrReport, selection: Selection) -> tuple[Number, ...]:
     """ETTR of all runs, of the median one, how many, how often ended, how long they waited."""
-    opens = _runs(report, selection)
+    opens, least = _runs(report, selection), selection.min_gpus
     return (
-        estimated(terms.ETTR, "ettr", report.ettr, opens=opens),
+        estimated(
+            terms.ettr_from(least) if least > 1 else terms.ETTR, "ettr", report.ettr, opens=opens
+        ),
         estimated(terms.ETTR_MEDIAN, "ettr", report.median, opens=opens),
         Number(
             terms.RUNS,
@@ -267,6 +269,11 @@ def headlines(report: EttrReport, selection: Selection) -> tuple[Number, ...]:
     )
 
 
+def of_large_runs(selection: Selection) -> Selection:
+    """Runs of 129 GPUs and more, or as many as were asked for."""
+    return replace(selection, min_gpus=selection.by_size_min_gpus or MTTF_MIN_GPUS)
+
+
 def large_runs(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     """ETTR of runs of 129 GPUs and more, or as many as were asked for, where any ran.
 
@@ -274,12 +281,11 @@ def large_runs(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     """
     if not ask(efficiency.has_ledger):
         return ()
-    least = selection.by_size_min_gpus or MTTF_MIN_GPUS
-    large = replace(selection, min_gpus=least)
+    large = of_large_runs(selection)
     report = ask(measured, large, limit=FEW)
     if not report.n_runs:
         return ()
-    term, opens = terms.ettr_from(least), _runs(report, large)
+    term, opens = terms.ettr_from(large.min_gpus), _runs(report, large)
     return (estimated(term, "ettr", report.ettr, opens=opens),)
 
 

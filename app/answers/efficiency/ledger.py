@@ -355,6 +355,7 @@ def meanings() -> dict[str, Term]:
             f"{kind.meaning} {'Estimated' if kind.estimated else 'As recorded'}; Google's term: "
             f"`{kind.goodput_term or OUTSIDE}`.",
             unit="GPU-h",
+            of_column=True,
             pages=("ledger",),
         )
         for name, kind in BUCKETS.items()

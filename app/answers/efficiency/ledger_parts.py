@@ -19,6 +19,7 @@ from analytics.efficiency.buckets import (
 from analytics.efficiency.fleet_time import OUT_OF_SERVICE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table
+from app.answers.failures.taxonomy import named
 from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from app.words import numbers, terms
@@ -156,7 +157,7 @@ def behind(ask: Ask, selection: Selection, bucket: str, *, limit: int = EVERYTHI
     """Days, accounts and sizes of a bucket, the largest first; of lost work its attempts too."""
     rows = ask(efficiency.bucket_rows, selection, bucket=bucket, limit=limit)
     beside = (Part("Attempts", lost_attempts, (selection,)),) if bucket == "lost_work" else ()
-    return _days(rows, bucket, "By day" if beside else BUCKETS[bucket].title, beside)
+    return _days(ask, rows, bucket, "By day" if beside else BUCKETS[bucket].title, beside)
 
 
 def out_of_service(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
@@ -164,7 +165,7 @@ def out_of_service(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -
     first, *others = (name for name in BUCKETS if name in OUT_OF_SERVICE)
     rows = ask(efficiency.bucket_rows, selection, bucket=first, limit=limit)
     beside = tuple(Part(BUCKETS[name].title, behind, (selection, name)) for name in others)
-    return _days(rows, first, BUCKETS[first].title, beside)
+    return _days(ask, rows, first, BUCKETS[first].title, beside)
 
 
 def behind_loss(
@@ -176,7 +177,7 @@ def behind_loss(
         return lost_attempts(ask, selection, named or UNKNOWN, limit=limit)
     rows = ask(efficiency.bucket_rows, selection, bucket=bucket, limit=EVERYTHING)
     of_cause = rows["cause"].isna() if named is None else rows["cause"].eq(named)
-    return _days(rows[of_cause].head(limit), bucket, BUCKETS[bucket].title)
+    return _days(ask, rows[of_cause].head(limit), bucket, BUCKETS[bucket].title)
 
 
 def lost_attempts(
@@ -191,16 +192,20 @@ def lost_attempts(
         "lost_attempts",
         "Attempts",
         ATTEMPTS,
-        rows,
+        named(ask, rows),
         "No such attempt.",
         "Attempts that infrastructure ended. Pick a job to open it.",
     )
 
 
-def _days(rows: pd.DataFrame, bucket: str, title: str, beside: tuple[Part, ...] = ()) -> Table:
+def _days(
+    ask: Ask, rows: pd.DataFrame, bucket: str, title: str, beside: tuple[Part, ...] = ()
+) -> Table:
     """GPU-hours of a bucket in parts."""
     note = f"{BUCKETS[bucket].title}: GPU-hours by day, partition, account and size."
-    return Table(f"bucket_{bucket}", title, DAYS, rows, "No GPU-hours.", note, beside=beside)
+    return Table(
+        f"bucket_{bucket}", title, DAYS, named(ask, rows), "No GPU-hours.", note, beside=beside
+    )
 
 
 NOT_COMPUTED = "not computed yet"

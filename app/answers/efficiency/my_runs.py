@@ -57,12 +57,12 @@ _HELD = replace(KNOWN["gpu_hours"], title="Held (GPU-h)")
 _EVIDENCE = Column("evidence", "Evidence", none="no record says why")
 CAUSES = (
     Column("title", "Why they ended"),
+    Column("action", "What to do next"),
     Column("fault", "Whose fault"),
     Column("n_attempts", "Attempts", "count"),
     _HELD,
     _LOST,
     replace(KNOWN["job_id"], title="Latest job"),
-    Column("action", "What to do next"),
     Column("owner", "Who acts", wide=True),
     replace(_EVIDENCE, title="Evidence of the latest"),
     replace(KNOWN["attempt"], wide=True),
@@ -252,9 +252,8 @@ def sentence(found: MyRuns) -> str:
     )
     whose = ", ".join(f"{n:,} {words}" for n, words in shares if n)
     hours = _at_least(of.lost_gpu_hours, of.n_lost_unknown)
-    lost = f"interruptions lost {hours} GPU-hours"
-    cost = f"; {lost}" if of.lost_gpu_hours else ""
-    return f"{user}: {of.n_failed:,} of {attempts} failed, {whose}{cost}."
+    cost = f", interruptions lost {hours} GPU-hours" if of.lost_gpu_hours else ""
+    return f"{user}: {of.n_failed:,} of {attempts} failed{cost}; {whose}."
 
 
 def _numbers(found: MyRuns, name: str, selection: Selection) -> tuple[Number, ...]:

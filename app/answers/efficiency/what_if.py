@@ -157,18 +157,18 @@ class Shown:
         if not changed:
             return f"{when} as it was: nothing is changed."
         hours, of = found.regained, numbers.number(found.as_was.value)
-        again = f"{when} {' and '.join(changed)}"
+        again = f"{', '.join(changed)}, in {when}"
         if hours.value is None:
             why = "no run on several nodes was interrupted"
-            return f"{again}: {why}, so what that regains is unknown."
+            return f"What is regained {again} is unknown: {why}."
         more = hours.value < 0
         shown = _negative(hours) if more else hours
         spread = f" ({numbers.spread(shown)}{', assumed' if shown.assumed else ''})"
         spread = spread if shown.has_width else ""
         told = numbers.number(shown.value)
         if more:
-            return f"{again}: {told} GPU-hours more would be lost{spread}."
-        return f"{again}: {told} of {of} GPU-hours regained{spread}."
+            return f"{told} GPU-hours more would be lost{spread} {again}."
+        return f"{told} of {of} GPU-hours regained{spread} {again}."
 
     def when(self) -> str:
         """The period in words: a whole month by its name."""

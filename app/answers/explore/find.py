@@ -18,11 +18,12 @@ from app.words.plain import one_line, shortened
 from data.queries import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     import pandas as pd
 
     from app.ask import Ask
+    from app.words.cells import Link
     from data.saved_queries import SavedQuery
 
 MOST = 5
@@ -46,6 +47,8 @@ CAUSES = (Column("title", "Cause"), *columns("domain"), Column("action", "What t
           Column("owner", "Who acts"), *columns("cause"))  # fmt: skip
 CODES = (Column("code", "Code"), Column("title", "What happened"), *columns("domain", "severity"),
          Column("action", "What to do", none="the catalog says nothing"))  # fmt: skip
+SEEN_ON = (*columns("node"), Column("n_times", "Times", "count"),
+           Column("last_at", "Last seen", "time", "UTC"), *columns("cluster"))  # fmt: skip
 QUERIES = (Column("sql", "Saved query", link="sql"), Column("title", "Name"),
            Column("author", "By"))  # fmt: skip
 TERMS = (Column("label", "Term", link="term"), Column("definition", "What it means"),
@@ -54,7 +57,7 @@ VERDICT = (Column("title", "What the text says"), Column("domain", "Whose fault"
            Column("confidence", "Confidence", "ratio"), Column("action", "What to do"),
            *columns("evidence"))  # fmt: skip
 NOTHING = (
-    "Nothing is called so. Ask for a job, node, user, incident, cause, XID, run, trace, saved "
+    "Nothing has this name. Ask for a job, node, user, incident, cause, XID, run, trace, saved "
     "query or term, or paste the end of a log or a line of the kernel."
 )
 _STORED: tuple[tuple[str, str, tuple[Column, ...], Callable[..., pd.DataFrame]], ...] = (
@@ -72,6 +75,7 @@ def answer(ask: Ask, text: str, saved: Iterable[SavedQuery] = ()) -> Answer:
     wanted = text.strip()
     tables = [table for _, table in sorted(_hits(ask, wanted, saved), key=lambda hit: hit[0])]
     hits = [table for table in tables if len(table)]
+    near = [] if hits else _near(ask, wanted)
     several = [table.title[:1].lower() + table.title[1:] for table in hits]
     counts = [
         numbers.counted(
@@ -80,8 +84,8 @@ def answer(ask: Ask, text: str, saved: Iterable[SavedQuery] = ()) -> Answer:
         for table, name in zip(hits, several, strict=True)
     ]
     return Answer(
-        f"Found {', '.join(counts)}." if hits else NOTHING,
-        blocks=tuple(hits),
+        f"Found {', '.join(counts)}." if hits else _meant(near) or NOTHING,
+        blocks=tuple(hits or near),
         record={
             table.key: [
                 dict(zip((column.key for column in table.columns), row, strict=True))
@@ -96,10 +100,28 @@ def answer(ask: Ask, text: str, saved: Iterable[SavedQuery] = ()) -> Answer:
     )
 
 
+def sole(found: Answer) -> tuple[Link, dict[str, Any]] | None:
+    """The one thing that was found, with the page that it opens; None where there are several, or
+    it was only meant."""
+    tables = [block for block in found.blocks if isinstance(block, Table)]
+    if not found.sentence.startswith("Found ") or len(tables) != 1 or len(tables[0]) != 1:
+        return None
+    (table,) = tables
+    link = next((column.link for column in table.columns if column.link is not None), None)
+    keys = [column.key for column in table.columns]
+    return None if link is None else (link, dict(zip(keys, table.values[0], strict=True)))
+
+
 def _hits(ask: Ask, wanted: str, saved: Iterable[SavedQuery]) -> Iterable[tuple[int, Table]]:
     """Tables of hits, each with the place of its best one: 0 the name itself, 2 a part of it."""
     yield -1, _verdict(ask, wanted)
-    yield 0, _codes(wanted)
+    codes = _codes(wanted)
+    yield 0, codes
+    for code in [str(row[0]) for row in codes.values][:1]:
+        seen = ask(find.nodes_with, code, limit=MOST)
+        yield 0, Table("code_nodes", f"Nodes with {code}", SEEN_ON, seen)
+        held = ask(find.incidents_with, code, limit=MOST)
+        yield 0, Table("code_incidents", f"Incidents with {code}", INCIDENTS, held)
     if not LEAST_LETTERS <= len(wanted) <= LONGEST_NAME or "\n" in wanted:
         return
     for key, title, of, question in _STORED:
@@ -125,6 +147,21 @@ def _hits(ask: Ask, wanted: str, saved: Iterable[SavedQuery]) -> Iterable[tuple[
     exact = any(wanted.casefold() in (of.key, of.term.label.casefold()) for of in entries)
     rows = [(of.term.label, shortened(of.term.definition, 160), of.key) for of in entries[:MOST]]
     yield (0 if exact else 2), Table("terms", "Terms", TERMS, rows)
+
+
+def _near(ask: Ask, wanted: str) -> list[Table]:
+    """Nodes and users that were probably meant."""
+    if not LEAST_LETTERS <= len(wanted) <= LONGEST_NAME or re.search(r"\s", wanted):
+        return []
+    nodes = ask(find.near_nodes, wanted, limit=MOST)
+    users = ask(find.near_users, wanted, limit=MOST)
+    tables = (Table("nodes", "Nodes", NODES, nodes), Table("users", "Users", USERS, users))
+    return [table for table in tables if len(table)]
+
+
+def _meant(near: Sequence[Table]) -> str:
+    """What was probably meant; empty where nothing is near."""
+    return f"Did you mean {near[0].values[0][0]}?" if near else ""
 
 
 def _verdict(ask: Ask, text: str) -> Table:

@@ -8,11 +8,12 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Final
 
-from app.answers.content import Answer
+from app.answers.content import Answer, Table
 from app.answers.described import CSV, JSON, Rows, field
 from app.answers.efficiency import ledger
-from app.words import domains, numbers, terms
+from app.words import domains, terms
 from app.words import glossary as words
+from app.words.cells import Column
 from app.words.menu import TITLES
 from app.words.terms import Term
 from data.site import load_site
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 COMMANDS: Final = "Command line"
 """Group of the terms that no page shows."""
 CAUSES: Final = "Causes"
+LISTED = (
+    Column("label", "Term", link="term"),
+    Column("definition", "What it means"),
+    Column("group", "Page"),
+    Column("key", "Key", shown=False),
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,17 @@ def found(root: Path, word: str = "") -> Found:
     """Every entry, or those that hold a word."""
     everything = (*entries(), *causes(root))
     return Found(word.strip(), matching(everything, word), len(everything))
+
+
+def listed(shown: Found) -> Table:
+    """The terms of headline numbers and of what counts as a failure, page by page; what explains a
+    column or a cause is found by a search."""
+    rows = [
+        (entry.term.label, entry.term.definition, entry.group, entry.key)
+        for entry in shown.entries
+        if not (entry.term.of_column or entry.group in (CAUSES, COMMANDS))
+    ]
+    return Table("terms", "Terms", LISTED, rows, wrapped=True)
 
 
 def answer(shown: Found) -> Answer:
@@ -135,8 +153,7 @@ def sentence(shown: Found) -> str:
     """How many there are, or which one it is."""
     n = len(shown.entries)
     if not shown.word:
-        groups = len({entry.group for entry in shown.entries})
-        return f"{numbers.counted(n, 'term')}, in {groups} groups"
+        return f"{len(listed(shown)):,} terms of pages; a search finds {n:,}"
     if n == 1:
         return shown.entries[0].term.label
     if not n:

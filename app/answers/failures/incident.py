@@ -19,6 +19,7 @@ from app.answers.described import Rows, field
 from app.answers.efficiency import ledger_parts
 from app.answers.failures import incidents, replay, said, similar
 from app.answers.failures.taxonomy import cause_titles, taxonomy
+from app.answers.nodes.told import drain_command
 from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from app.words import domains, numbers, terms
@@ -28,6 +29,7 @@ from data.errors import DataError
 from data.filters import Selection
 from data.queries import efficiency
 from data.queries import incidents as incident_queries
+from data.queries.lemons import uses_slurm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -171,6 +173,16 @@ def answer(ask: Ask, incident_id: str) -> Answer:
     )
 
 
+def drain_commands(ask: Ask, one: Incident) -> tuple[str, ...]:
+    """Lines that drain the nodes that its evidence names; they are for a person to run."""
+    row = one.row
+    if not row["nodes_named"]:
+        return ()
+    slurm = ask(uses_slurm, str(row["cluster"]))
+    why = f"incident {row['incident_id']}: {one.cause.title.partition(' (')[0]}"
+    return tuple(drain_command(node, why, uses_slurm=slurm) for node in row["nodes"])
+
+
 def who_acts(one: Incident) -> str:
     """Who does what."""
     return f"{one.cause.owner[:1].upper()}{one.cause.owner[1:]}: {one.cause.action}"
@@ -185,8 +197,6 @@ def basis(one: Incident, timezone: str) -> str:
             f"cluster {row['cluster']}",
             f"began {numbers.moment(row['start_at'], timezone)}",
             f"lasted {numbers.duration(hours)}" if hours else "one moment",
-            str(row["status"]),
-            "all its attempts and events, whatever the filters",
         ]
     )
 

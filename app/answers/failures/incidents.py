@@ -23,7 +23,7 @@ from app.answers.content import (
 )
 from app.answers.described import Rows, field, sheet_of
 from app.answers.efficiency import ledger, ledger_parts
-from app.answers.failures.taxonomy import taxonomy
+from app.answers.failures.taxonomy import named, taxonomy
 from app.answers.reliability import detection, mttf, sight
 from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
@@ -66,8 +66,8 @@ COLUMNS = (
     replace(_LOST, help=terms.LOST_IN_INCIDENT.definition),
     Column("n_jobs", "Jobs hit", "count"),
     *columns("domain", "cause", "status"),
-    Column("owner", "Owner", none="nobody said", wide=True),
-    Column("assignee", "Assignee", none="nobody said", wide=True),
+    Column("owner", "Owner", none="none", wide=True),
+    Column("assignee", "Assignee", none="unassigned", wide=True),
     Column("n_failed_jobs", "Failed jobs", "count", wide=True),
     Column("n_preempted_jobs", "Preempted jobs", "count", wide=True),
     *columns("n_gpus", "n_nodes", wide=("n_gpus", "n_nodes")),
@@ -78,14 +78,14 @@ COLUMNS = (
     Column("second_order_gpu_hours", "Lost by preempted jobs", "number", "GPU-h", wide=True),
     Column("n_unmeasured", "Attempts of unknown loss", "count", wide=True),
     Column("end_at", "Ended", "time", "UTC", wide=True),
-    Column("note", "Note", none="nobody has written one", wide=True),
-    Column("remedy", "What we do about it", none="nobody said", wide=True),
+    Column("note", "Note", none="none", wide=True),
+    Column("remedy", "What we do about it", none="not said yet", wide=True),
     *(
         column
         for what, name in (("acknowledge", "Acknowledged"), ("resolve", "Resolved"))
         for column in (
-            Column(f"{what}d_at", name, "time", "UTC", none="nobody said", wide=True),
-            Column(f"{what}d_by", f"{name} by", none="nobody said", wide=True),
+            Column(f"{what}d_at", name, "time", "UTC", none="not yet", wide=True),
+            Column(f"{what}d_by", f"{name} by", none="not yet", wide=True),
             Column(f"hours_to_{what}", f"{name} after", "hours", none="not known", wide=True),
         )
     ),
@@ -367,7 +367,7 @@ def table(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
     """The incidents chosen; the download holds all, each with its address."""
     n = None if choice.loops else ask(summarised, choice.selection, choice.kind).n_incidents
     everything = Part("Incidents", _addressed, (choice,), total=n)
-    return replace(_table(_rows(ask, choice, limit)), everything=everything)
+    return replace(_table(ask, _rows(ask, choice, limit)), everything=everything)
 
 
 def _behind(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
@@ -380,7 +380,7 @@ def _addressed(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
     frame = _rows(ask, choice, limit)
     queries = (urlencode({"incident": incident_id}) for incident_id in frame["incident_id"])
     links = [urljoin(choice.address, f"incident?{query}") for query in queries]
-    return _table(frame.assign(link=links))
+    return _table(ask, frame.assign(link=links))
 
 
 def _rows(ask: Ask, choice: Choice, limit: int) -> pd.DataFrame:
@@ -390,8 +390,9 @@ def _rows(ask: Ask, choice: Choice, limit: int) -> pd.DataFrame:
     return frame[frame["loop_failures"] > 0].head(limit) if choice.loops else frame
 
 
-def _table(frame: pd.DataFrame, empty: str = "No incident in this selection.") -> Table:
-    return Table("incidents", "Incidents", _columns(frame), _in_one_text(frame), empty)
+def _table(ask: Ask, frame: pd.DataFrame, empty: str = "No incident in this selection.") -> Table:
+    shown = _in_one_text(named(ask, frame))
+    return Table("incidents", "Incidents", _columns(frame), shown, empty)
 
 
 def _columns(frame: pd.DataFrame) -> tuple[Column, ...]:
@@ -441,7 +442,9 @@ def listing(ask: Ask, selection: Selection, kind: Kind, *, first: str, limit: in
     seen = ask(sight.sight, selection)
     return Answer(
         "",
-        blocks=(_table(frame, sight.refused(WHAT, seen)) if seen.none else _table(frame),),
+        blocks=(
+            _table(ask, frame, sight.refused(WHAT, seen)) if seen.none else _table(ask, frame),
+        ),
         notes=_notes(ask, selection),
         record=[
             record(row) | {"evidence": members.get(row["incident_id"], [])}

@@ -161,8 +161,8 @@ def sentence(one: Job, titles: Mapping[str, str]) -> str:
         return f"{name} {why}."
     of = f"{len(judged):,} of {len(attempts):,} attempts failed"
     if len(judged) == 1:
-        return f"{name}: {of} ({why}); the last one {state}."
-    return f"{name}: {of}, the latest {why}; the last attempt {state}."
+        return f"{name} {why}; {of}, the last one {state}."
+    return f"{name} {why}; {of}, and this one last; the last attempt {state}."
 
 
 def basis(one: Job) -> str:
@@ -173,7 +173,6 @@ def basis(one: Job) -> str:
         f"cluster {', '.join(one.attempts['cluster'].unique())}",
         *(str(last[c]) for c in ("name", "user", "account", "partition") if _is_text(last[c])),
         "" if pd.isna(gpus) else numbers.counted(int(gpus), "GPU"),
-        "all attempts, whatever the period",
     ]
     return " · ".join(part for part in parts if part)
 

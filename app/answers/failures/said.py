@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from app.words.terms import Term
     from data.state import Annotation
     from data.store import Store
-NOBODY = "nobody said"
+NOBODY = "nobody yet"
 NO_REMEDY = "Nobody has said what is done about it."
 
 

@@ -106,10 +106,15 @@ def sentence(summary: FailureSummary) -> str:
         failed.append(f"{_logged(summary)} known without jobs")
     if seen is not None and seen.none and n["unknown"] == summary.n_failed:
         return f"{' and '.join(failed)}; {sight.refused('whose fault it was', seen)}"
+    known = [c for c in summary.by_cause if c.domain in ("hardware", "system_software")]
+    first = max(known, key=lambda cause: cause.n_attempts, default=None)
+    most = ""
+    infrastructure = summary.counted.n
+    if first is not None and 1 < first.n_attempts < infrastructure:
+        most = f", most by {first.title.partition(' (')[0]}"
     return (
-        f"{' and '.join(failed)}: "
-        f"{n['user']:,} by the user's program, {n['system_software']:,} by system software, "
-        f"{n['hardware']:,} by hardware, {n['unknown']:,} of unknown cause."
+        f"{numbers.counted(infrastructure, 'infrastructure failure')}{most}; {n['user']:,} by the "
+        f"user's program, {n['unknown']:,} of unknown cause: {' and '.join(failed)}."
     )
 
 
@@ -310,6 +315,7 @@ def _causes(causes: Sequence[CauseCount], cost: GoodputLedger | None = None) -> 
     lost = _lost(cost)
     described = (
         field("title", "Cause"),
+        field("action", "What to do", wide=True),
         field("domain", "Domain", of=lambda cause: domains.title(cause.domain)),
         field("attempts", "Failed attempts", "count", "n_attempts"),
         field(
@@ -323,7 +329,6 @@ def _causes(causes: Sequence[CauseCount], cost: GoodputLedger | None = None) -> 
         field("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
         field(RATE, "Failed per 1,000 node-days", "rate"),
         field("who_acts", "Who acts", of="owner"),
-        field("action", "What to do", wide=True),
         field("cause", "Name", wide=True, term=of_failures.CAUSE_NAME),
     )
     return Rows(described, causes)

@@ -10,7 +10,7 @@ import pandas as pd
 from analytics.failures.summary import FailureSummary, failure_summary, verdicts_of_labels
 from app.answers.columns import KNOWN, columns
 from app.answers.content import Answer, Part, Table
-from app.answers.failures.taxonomy import taxonomy
+from app.answers.failures.taxonomy import named, taxonomy
 from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from data.queries import failures as failure_queries
@@ -70,7 +70,9 @@ def answer(
     logged = ask(summarised, selection).n_logged
     known = "failure is" if logged == 1 else "failures are"
     notes = (f"{logged:,} {known} known without an attempt, and not listed",) if logged else ()
-    return Answer("", blocks=(_table(listed),), notes=notes, record=listed, sheet=listed)
+    return Answer(
+        "", blocks=(_table(named(ask, listed)),), notes=notes, record=listed, sheet=listed
+    )
 
 
 def attempts(
@@ -100,7 +102,7 @@ def attempts(
     elif domain is not None:
         n = summary.n_failed_of([domain])
     whole = Part("Failed attempts", attempts, (selection, cause, domain, counted), total=n)
-    return replace(_table(listed), everything=whole)
+    return replace(_table(named(ask, listed)), everything=whole)
 
 
 def behind(ask: Ask, *arguments: Any, limit: int = EVERYTHING) -> Table:

@@ -90,7 +90,9 @@ def answer(ask: Ask, selection: Selection, *, before_is: str = "the period befor
 
     `before_is` is what that period is called, such as the week before.
     """
-    before = None if ask(mttf.measured_before, selection) is None else preceding(selection)
+    before = preceding(selection)
+    if before is not None and not ask(mttf.measured, before).rate.exposure:
+        before = None  # nothing ran then
     seen = ask(sight.sight, selection)
     return Answer(
         "",

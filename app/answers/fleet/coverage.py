@@ -22,8 +22,13 @@ from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     import pandas as pd
+
+    from analytics.reliability.sight import Sight
+
+    State = Literal["complete", "gaps", "blind"]
 
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
@@ -114,6 +119,15 @@ def basis(shown: Coverage, selection: Selection) -> str:
     parts += [f"{partly} of {days}"] if partly else []
     parts += [f"none of {', '.join(shown.missing)}"] if shown.missing else []
     return f"Records: {'; '.join(parts)}."
+
+
+def state(shown: Coverage, selection: Selection, seen: Sight) -> State:
+    """Whether every source has a record of every day, some lack days, or failures went unseen."""
+    if seen.none:
+        return "blind"
+    sources = shown.by_source(selection.from_at, selection.to_at)
+    whole = all(source.days == source.of for source in sources) and not shown.silent
+    return "complete" if whole and seen.seen == seen.days else "gaps"
 
 
 def number(shown: Coverage, selection: Selection) -> Number:

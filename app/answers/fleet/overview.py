@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
@@ -12,26 +11,38 @@ from analytics.reliability.fleet_verdict import Verdict, fleet_verdict
 from app.answers.content import Answer, Number
 from app.answers.efficiency import ettr, ledger, ledger_parts
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet import nodes
+from app.answers.fleet import nodes, weeks
 from app.answers.reliability import detection, mttf, rate_by_group
 from app.answers.reliability.sight import CANNOT
 from app.words import numbers
 from data.filters import MTTF_MIN_GPUS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from analytics.reliability.mttf import MttfReport
+    from app.answers.content import State
     from app.ask import Ask
     from data.filters import Selection
-    from data.store import Store
 
-QUARTER = timedelta(days=91)
 OWN = "own last quarter"
 PUBLISHED = {"RSC-1": RSC1_RATE, "RSC-2": RSC2_RATE}
 """Published fleets with their failures per 1,000 node-days."""
 REFERENCES = (OWN, *PUBLISHED)
+STATES: dict[Verdict, State] = {
+    "well": "good",
+    "watch": "watch",
+    "act": "bad",
+    "unknown": "unknown",
+}
+"""Verdict -> the state of the rate."""
+WORDS: dict[Verdict, str] = {
+    "well": "Well", "watch": "Watch", "act": "Act", "unknown": "Not clear yet",
+}  # fmt: skip
+"""Verdict -> how the sentence begins."""
 HOW: dict[Verdict, str] = {
     "well": "not clearly above {than}",
-    "watch": "above {than}, though chance can make that",
+    "watch": "above {than}, maybe by chance",
     "act": "clearly above {than}",
     "unknown": "too little to say whether that is above {than}",
 }
@@ -52,22 +63,12 @@ class Judged:
     """The reference, per 1,000 node-days."""
 
 
-def last_quarter(store: Store, selection: Selection) -> MttfReport | None:
-    """Failure rate of the 91 days before the period; None where nothing ran in them."""
-    start = selection.from_at
-    if start is None or start - mttf.EARLIEST < QUARTER:
-        return None
-    now = replace(selection, from_at=start - QUARTER, to_at=start)
-    report = mttf.measured(store, now, by_node=False)
-    return report if report.rate.exposure else None
-
-
 def judged(ask: Ask, selection: Selection, reference: str | None = None) -> Judged:
     """The verdict; without a reference beside the own last quarter, else beside RSC-1.
 
     Where failures could not all be seen, nothing is said beside a published rate.
     """
-    report, quarter = ask(mttf.measured, selection), ask(last_quarter, selection)
+    report, quarter = ask(mttf.measured, selection), ask(mttf.measured_before, selection)
     name = reference or (OWN if quarter is not None else "RSC-1")
     than = unknown(CONF_LEVEL, 0)
     if name == OWN and quarter is not None:
@@ -93,18 +94,17 @@ def sentence(shown: Judged) -> str:
         return mttf.fleet_sentence(shown.report)
     said = mttf.rate_in_words(shown.report)
     blind = shown.verdict == "unknown" and shown.report.failures_known is None
-    word = CANNOT if blind else shown.verdict
-    said = f"{word[:1].upper()}{word[1:]}: {said[:1].lower()}{said[1:]}"
+    word = CANNOT.capitalize() if blind else WORDS[shown.verdict]
+    said = f"{word}: {said[:1].lower()}{said[1:]}"
     if shown.than.value is not None and not blind:
-        of = f"{shown.reference}, by its definition"
-        if shown.reference == OWN:
-            of = "the quarter before"
+        own = shown.reference == OWN
+        whose = "the quarter before's" if own else f"{shown.reference}'s"
         width = f" ({numbers.interval(shown.than)})" if shown.than.has_width else ""
-        than = f"{numbers.number(shown.than.value)}{width} of {of}"
+        than = f"{whose} {numbers.number(shown.than.value)}{width or ' (by its definition)'}"
         how = HOW[shown.verdict].format(than=than)
         if shown.verdict == "well" and (shown.rate.value or 0.0) <= shown.than.value:
             how = f"not above {than}"
-        return f"{said}; {how}."
+        return f"{said}, {how}."
     if shown.reference == OWN:
         return f"{said}; nothing is recorded of the quarter before."
     return f"{said}."
@@ -118,13 +118,17 @@ def answer(
     `gpus` is the job size of the MTTF; the largest usual one where none is given.
     """
     shown = judged(ask, selection, reference)
-    report, before = ask(mttf.measured, selection), ask(mttf.measured_before, shown.selection)
+    report, before = ask(mttf.measured, selection), ask(mttf.measured_before, selection)
     return Answer(
         sentence(shown),
         (
-            mttf.Headlines(shown.report, before, shown.selection).number(mttf.RATE),
+            replace(
+                mttf.Headlines(report, before, selection).number(mttf.RATE),
+                judged=STATES[shown.verdict],
+                weeks=weeks.rate(ask, selection),
+            ),
             mttf.projected_number(mttf.of_size(ask, selection, gpus)),
-            *ettr.large_runs(ask, selection),
+            *_large_runs(ask, selection),
             *_lost(ask, selection),
         ),
         (
@@ -133,6 +137,13 @@ def answer(
         ),
         mttf.notes(shown.report, selection),
     )
+
+
+def _large_runs(ask: Ask, selection: Selection) -> Iterator[Number]:
+    """ETTR of large runs with its last weeks, where any ran."""
+    large = ettr.of_large_runs(selection)
+    for number in ettr.large_runs(ask, selection):
+        yield replace(number, weeks=weeks.large_runs(ask, large))
 
 
 def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
@@ -147,4 +158,9 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
         parts.append(f"{numbers.number(bucket.cost)} {cost.currency or ''}".strip())
     if first is not None:
         parts.append(f"most by {ask(cause_titles).get(first, first)}")
-    return (replace(number, basis="; ".join(part for part in parts if part)), *may_be)
+    cause = "" if first is None else f"most: {ask(cause_titles).get(first, first)}"
+    shown = replace(number, basis="; ".join(part for part in parts if part), says=cause)
+    return (
+        shown if cost is None else replace(shown, weeks=ask(weeks.lost, selection)),
+        *may_be,
+    )

@@ -14,11 +14,14 @@ from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords, signals
 from analytics.nodes.settled import settled, watched
 from app.answers.efficiency.played import period
+from app.answers.failures.taxonomy import short_titles
 from app.answers.reliability.sight import BASIS, sight
 from data.queries import lemons as queries
 from data.queries.efficiency import has_ledger
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from analytics.arrays import Bools
@@ -65,6 +68,8 @@ class ClusterVerdicts:
     uses_slurm: bool
     sight: Sight
     """On which of the days failures of its nodes could be seen."""
+    titles: Mapping[str, str]
+    """Cause -> what it is called, in short."""
 
 
 def node_records(store: Store, window: Window) -> NodeRecords:
@@ -138,6 +143,7 @@ def _of_cluster(
         replace(without, regained_gpu_hours=by_all),
         queries.uses_slurm(store, window.cluster),
         seen,
+        short_titles(store),
     )
 
 

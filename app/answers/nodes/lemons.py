@@ -30,20 +30,24 @@ if TYPE_CHECKING:
 
 WHICH = "Which nodes are lemons"
 MOST_ROWS = 50
+_VERDICT = Column("verdict", "Verdict")
+_ACTION = Column("action", "What to do")
+_WHY = field("reasons", "Why", of=lambda row: "; ".join(row["reasons"]))
+_SCORE = Column("score", "Score", "number", help=of_nodes.LEMON_SCORE.definition)
+_RATIO = Column("ratio", "Times usual", "rate", help=of_nodes.TIMES_USUAL.definition)
 DRAIN = (
     *columns("node"),
-    Column("verdict", "Verdict"),
-    Column("score", "Score", "number", help=of_nodes.LEMON_SCORE.definition),
-    Column("ratio", "Times usual", "rate",
-           help=of_nodes.TIMES_USUAL.definition),
+    _VERDICT,
+    _ACTION,
     Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=of_nodes.SAVED.definition),
-    field("reasons", "Why", of=lambda row: "; ".join(row["reasons"])),
-    Column("action", "What to do"),
+    _WHY,
+    _RATIO,
+    _SCORE,
     Column("command", "Command", wide=True),
     Column("ticket", "Ticket", shown=False),
     *columns(hidden=("cluster",)),
-)  # fmt: skip
-OF_ONE = (DRAIN[1], DRAIN[2], DRAIN[3], DRAIN[5], DRAIN[6])
+)
+OF_ONE = (_VERDICT, _ACTION, _WHY, _RATIO, _SCORE)
 """What the page of one node shows of it."""
 GROUPS = (
     Column("grouping", "What"),

@@ -12,6 +12,8 @@ from app.words import moments, numbers
 from app.words.plain import one_line, shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from analytics.nodes.lemons import JudgedNode
@@ -49,18 +51,19 @@ class Told:
 def told_of(of: ClusterVerdicts, at: int) -> Told:
     """Reasons of one node that is a lemon or to be watched, and what to do."""
     node, rows = of.nodes[at], of.events[of.events["place"] == at]
-    reasons = _reasons(node, rows)
+    reasons = _reasons(node, rows, of.titles)
     action = _action(node, rows, of.window.days)
     return Told(reasons, action, _ticket(node, rows, reasons, action, of), _command(node, of))
 
 
-def _reasons(node: JudgedNode, rows: pd.DataFrame) -> tuple[str, ...]:
+def _reasons(node: JudgedNode, rows: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, ...]:
     """What speaks against it, the gravest first, each with what was seen most."""
     said = [_occasions(node)]
     for kind, (one, many) in SAID.items():
         found = rows[(rows["signal"] == kind) & (rows["share"] >= 1)]
         if len(found):
-            codes = found["reason"].dropna().map(_codes).explode().value_counts()
+            reasons = found["reason"].dropna().map(lambda reason: titles.get(reason, reason))
+            codes = reasons.map(_codes).explode().value_counts()
             named = ", ".join(codes.index[:MOST_CODES])
             told_by = f" ({named})" if named else ""
             said.append(f"{numbers.counted(len(found), one, many)}{told_by}")
@@ -112,7 +115,7 @@ def _of_one_user(one: OneUser) -> str:
 def _occasions(node: JudgedNode) -> str:
     """How often something was wrong, beside what is usual."""
     n = node.ratio.n if node.ratio else 0
-    return f"{numbers.counted(n, 'occasion')}, {numbers.number(node.expected)} usual"
+    return f"{numbers.counted(n, 'time')} in trouble where {numbers.few(node.expected)} is usual"
 
 
 def _action(node: JudgedNode, rows: pd.DataFrame, days: float) -> str:
@@ -163,18 +166,27 @@ def _ticket(
     for day, signal, reason in last[["day", "signal", "reason"]].itertuples(index=False):
         at = window.at(day)
         kind = SAID[signal][0] if signal in SAID else "excluded by a user"
-        what = f": {_short(reason)}" if isinstance(reason, str) else ""
+        what = f": {_short(of.titles.get(reason, reason))}" if isinstance(reason, str) else ""
         lines.append(f"- {moments.minute(at)} {kind}{what}")
     return "\n".join(lines)
 
 
 def _command(node: JudgedNode, of: ClusterVerdicts) -> str:
     """The line that drains it; it is for a person to run."""
-    name = shlex.quote(node.node)
-    if not of.uses_slurm:
+    why = f"lemon: {_occasions(node)} in {of.window.days:.0f} days"
+    return drain_command(node.node, why, uses_slurm=of.uses_slurm)
+
+
+def drain_command(node: str, why: str, *, uses_slurm: bool) -> str:
+    """The line that takes a node out of service.
+
+    >>> drain_command("n1", "incident 7", uses_slurm=True)
+    "scontrol update NodeName=n1 State=DRAIN Reason='incident 7'"
+    """
+    name = shlex.quote(node)
+    if not uses_slurm:
         return f"kubectl cordon {name}"
-    reason = shlex.quote(f"lemon: {_occasions(node)} in {of.window.days:.0f} days")
-    return f"scontrol update NodeName={name} State=DRAIN Reason={reason}"
+    return f"scontrol update NodeName={name} State=DRAIN Reason={shlex.quote(why)}"
 
 
 def _codes(reason: str) -> list[str]:

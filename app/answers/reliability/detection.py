@@ -131,15 +131,12 @@ def record(report: MttfReport) -> dict[str, Any]:
 
 
 def _sizes_counted(report: MttfReport, selection: Selection) -> Iterator[str]:
-    """Which jobs count, where a page's or command's default stands."""
+    """Which jobs count, where that is not the reader's choice."""
     least = selection.min_gpus
     if least <= selection.by_size_min_gpus or not report.rate.exposure:
         return
     if report.min_gpus == least:
-        yield (
-            f"The rate counts {sizes(least)}, the default here; `--min-gpus 0` or the smallest job "
-            "in the filters counts all."
-        )
+        yield f"The rate counts {sizes(least)}, as the published one does."
     elif "gpu_time" in report.basis:
         yield f"No job of {least:,} GPUs or more ran: the rate counts jobs of all sizes."
 
@@ -229,11 +226,10 @@ def _part(found: Detection) -> str:
 
 
 def fails(report: MttfReport) -> str:
-    """Who fails how often."""
+    """How often the fleet fails, or large jobs do."""
     rate: Estimate = report.rate.rate_per_1000_node_days
-    large = f"Jobs of {report.min_gpus:,} GPUs and more fail"
-    who = large if report.min_gpus > 1 else "The fleet fails"
-    return f"{who} {numbers.number(rate.value)} times per 1,000 node-days"
+    of = f", {report.min_gpus:,}+ GPUs" if report.min_gpus > 1 else ""
+    return f"{numbers.number(rate.value)} failures per 1,000 node-days{of}"
 
 
 def _unexplained(found: Detection) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
+QUARTER = timedelta(days=91)
 TERMS = (
     terms.FAILURE_RATE,
     terms.INCIDENT_RATE,
@@ -81,14 +82,13 @@ def measured(
 def measured_before(
     store: Store, selection: Selection, *, conf_level: float = 0.90, seed: int = 0
 ) -> MttfReport | None:
-    """The same for the preceding period of equal length; None where there is none with data."""
-    if selection.from_at is None or selection.to_at is None:
-        return None
-    length = selection.to_at - selection.from_at
-    if selection.from_at - EARLIEST < length:
+    """The same for the quarter before the period, with which its numbers are compared everywhere;
+    None where there is none with data."""
+    start = selection.from_at
+    if start is None or start - EARLIEST < QUARTER:
         return None
     now = reliability.counted(store, selection)
-    before = replace(now, from_at=selection.from_at - length, to_at=selection.from_at)
+    before = replace(now, from_at=start - QUARTER, to_at=start)
     report = measured(store, before, conf_level=conf_level, seed=seed, by_node=False)
     return report if report.rate.exposure and report.min_gpus == now.min_gpus else None
 
@@ -107,7 +107,7 @@ class OfSize:
     gpus: int
     hours: Estimate
     before: Estimate | None
-    """The same of the preceding period; None where that is unknown."""
+    """The same of the quarter before; None where that is unknown."""
     report: MttfReport
     """What it is projected from."""
     selection: Selection
@@ -254,13 +254,13 @@ def projected_number(job: OfSize | None) -> Number:
 
 
 def change_in_words(report: MttfReport, before: MttfReport | None) -> str:
-    """How the rate differs from that of the preceding period; empty where that one is unknown."""
+    """How the rate differs from that of the quarter before; empty where that one is unknown."""
     if before is None:
         return ""
     now, was = report.rate.rate_per_1000_node_days, before.rate.rate_per_1000_node_days
     if was.value is None or now.value is None:
         return ""
-    earlier = "in the preceding period of equal length"
+    earlier = "in the quarter before"
     value = f"{numbers.number(was.value)} ({numbers.interval(was)})"
     if now.apart_from(was):
         verb = "rose" if now.value > was.value else "fell"
@@ -286,7 +286,7 @@ def _without_rate(report: MttfReport) -> str:
 
 @dataclass(frozen=True)
 class Headlines:
-    """The headline numbers of a period, each beside that of the preceding one."""
+    """The headline numbers of a period, each beside that of the quarter before."""
 
     now: MttfReport
     before: MttfReport | None

@@ -113,12 +113,17 @@ def sentence(analysis: StragglerAnalysis, node_of: Mapping[tuple[int, int], str]
         return f"The run does not straggle: it takes {slowdown} times as long as without."
     first = analysis.found_causes[0]
     fix = CAUSES.get(first.cause, ("", "fixing it"))[1]
-    verb = "make" if first.cause in ("pause", "sequence_length") else "makes"
-    text = (
-        f"{_subject(first, node_of)} {verb} the run {numbers.number(first.slowdown)} times slower: "
-        f"{fix} gives back {numbers.percent(first.gain_ratio)} of the time"
+    several = first.cause in ("pause", "sequence_length")
+    subject, gain = _subject(first, node_of), numbers.percent(first.gain_ratio)
+    if not straggles:
+        return (
+            f"The run does not straggle: {slowdown} times its ideal. {subject} "
+            f"{'cost' if several else 'costs'} most: {fix} gives back {gain}."
+        )
+    return (
+        f"{subject} {'slow' if several else 'slows'} the run to {slowdown} times its ideal; {fix} "
+        f"gives back {gain}."
     )
-    return f"{text}." if straggles else f"{text}; S is {slowdown}, so it does not straggle."
 
 
 def table(found: StragglerTrace) -> Table:

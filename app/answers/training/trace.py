@@ -172,6 +172,12 @@ def workers_chart(found: StragglerTrace, way: str) -> Chart:
     return replace(shown, options={"way": way, "name": found.facts["name"]}, opens="node")
 
 
+def basis_of_nodes(found: StragglerTrace) -> str:
+    """How workers were laid on nodes, as a sentence."""
+    basis = found.nodes.basis
+    return f"{basis[:1].upper()}{basis[1:]}."
+
+
 def doubt(found: StragglerTrace) -> str:
     """Why the results are not to be relied on; empty where the simulation is near the trace."""
     slow = found.analysis.slowdowns
@@ -279,7 +285,7 @@ def _about(found: StragglerTrace) -> str:
         str(facts["name"]),
         f"cluster {facts['cluster']}" if facts["cluster"] else "",
         numbers.gpu_count(found.n_gpus),
-        f"{facts['dp']:,} data-parallel ranks x {facts['pp']:,} stages{chunks}",
+        f"{facts['dp']:,} ranks x {facts['pp']:,} stages{chunks}",
         numbers.counted(facts["n_steps"], "step"),
         f"{facts['n_dropped_steps']:,} left out" if facts["n_dropped_steps"] else "",
     ]

@@ -43,17 +43,16 @@ if run_id:
         if of_run is None:
             page_head.of_one(f"Run {run_id} has no ETTR.", scope.filters, scope)
             st.stop()
-        page_head.of_one(of_run.sentence, of_run.about, scope)
+        page_head.of_one(of_run.sentence, of_run.about, scope, notes=of_run.notes)
     page.blocks([of_run.chart("run_timeline")], scope)
-    page.notes(of_run.notes)
     page.blocks([of_run.table("interruptions"), of_run.table("run_attempts")], scope)
     st.stop()
 answer = ettr.answer_beside_expected(ask, scope.selection)
-page_head.show(answer.sentence, scope)
+terms = [number.term for number in answer.numbers]
+page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
 if answer.numbers:
     page.headlines(answer.numbers, scope)
 page.blocks([answer.chart("ettr_runs")], scope)
-page.notes(answer.notes)
 if answer.numbers:
     page.blocks([answer.chart("ettr_sizes")], scope)
     page.blocks([answer.table("ettr_by_gpus"), answer.table("ettr_by_week")], scope)

@@ -10,7 +10,7 @@ from app.widgets import filter_bar, inputs, ledger_build, page_head
 scope = filter_bar.of_store()
 ledger_build.ensure()
 answer = ledger.answer(ask, scope.selection)
-page_head.show(answer.sentence, scope)
+page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
 if not answer.numbers:
     page.blocks(answer.blocks, scope)
     st.stop()
@@ -41,5 +41,3 @@ page.tabs(
     },
     key="ledger_tab",
 )
-page.notes(answer.notes)
-page.method(answer.terms)

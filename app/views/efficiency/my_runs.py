@@ -23,5 +23,7 @@ if answer is None:
     page.show(my_runs.everyone(ask, scope.selection), scope)
     st.stop()
 with head:
-    page_head.show(answer.sentence, scope)
-page.show(answer, scope)
+    terms = [number.term for number in answer.numbers]
+    page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
+page.headlines(answer.numbers, scope)
+page.blocks(answer.blocks, scope)

@@ -5,7 +5,7 @@ import streamlit as st
 from app import actions
 from app.answers.explore import find
 from app.ask import cached
-from app.show import page
+from app.show import links, page
 from app.widgets import filter_bar, page_head
 
 LONGEST_LINK = 200
@@ -20,10 +20,11 @@ text = st.text_area(
     "Find",
     key="find",
     placeholder="A job, node, user, incident, cause, XID, run, trace, saved query or term; "
-    "or the end of a log, or a line of the kernel. Ctrl-Enter looks.",
+    "or the end of a log, or a line of the kernel. Enter looks.",
     label_visibility="collapsed",
 )
 asked = text.strip() if text and len(text) <= LONGEST_LINK and "\n" not in text else ""
+typed = bool(asked) and asked != linked
 st.session_state["find_linked"] = asked
 if asked:
     st.query_params["find"] = asked
@@ -37,4 +38,6 @@ if not (text and text.strip()):
 answer = find.answer(cached.ask, text, actions.kept_queries(cached.store_root()).saved())
 with head:
     page_head.of_one(answer.sentence, "A click on a name opens its page", scope)
+if typed and (only := find.sole(answer)) is not None:
+    links.go(*only, scope)
 page.show(answer, scope)

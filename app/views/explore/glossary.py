@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.answers.explore import glossary
 from app.ask import cached
-from app.show import links
+from app.show import links, page
 from app.widgets import filter_bar, inputs, page_head
 from app.words import escaping
 from app.words.menu import FIRST, TITLES
@@ -23,15 +22,12 @@ WIDTH = 860
 """Of the text, in pixels: longer lines are hard to follow."""
 
 
-def written(entries: Iterable[Entry], under: str = "") -> None:
-    """Label with unit, definition, then equation, source and the pages that show it.
-
-    `under` is the page that names the group; it is not named again.
-    """
-    st.markdown("\n\n".join(_written(entry, under) for entry in entries), width=WIDTH)
+def written(entries: Iterable[Entry]) -> None:
+    """Label with unit, definition, then equation, source and the pages that show it."""
+    st.markdown("\n\n".join(map(_written, entries)), width=WIDTH)
 
 
-def _written(entry: Entry, under: str) -> str:
+def _written(entry: Entry) -> str:
     """One entry as a paragraph of markdown."""
     term = entry.term
     told = term.unit.casefold() in term.label.casefold()
@@ -39,8 +35,8 @@ def _written(entry: Entry, under: str) -> str:
     name = links.page("glossary", {"term": entry.key}, term.label)
     behind = [escaping.code(term.equation)] if term.equation else []
     behind += [escaping.escaped(term.source)] if term.source else []
-    others = ", ".join(_page(each) for each in term.pages if TITLES[each] != under)
-    behind += [f"{'also ' if under else ''}on {others}"] if others else []
+    on = ", ".join(_page(each) for each in term.pages)
+    behind += [f"on {on}"] if on else []
     more = f"  \n:small[{' · '.join(behind)}]" if behind else ""
     return f"**{name}**{unit}  \n{escaping.with_code(term.definition)}{more}"
 
@@ -57,13 +53,9 @@ word = inputs.searched(
 )
 found = glossary.found(cached.store_root(), word)
 with head:
-    page_head.of_one(
-        glossary.sentence(found), "What stands behind each number, column and chart", scope
-    )
-    st.markdown("Every number and column says on hover what stands here. [Take the tour](#tour)")
-for group, of_group in groupby(found.entries, key=lambda entry: entry.group):
-    if found.word:
-        written(of_group)
-    else:
-        st.header(group, anchor=False)
-        written(of_group, under=group)
+    page_head.of_one(glossary.sentence(found), "Every number says on hover what stands here", scope)
+    st.markdown("[Take the tour](#tour)")
+if found.word:
+    written(found.entries)
+else:
+    page.blocks([glossary.listed(found)], scope, titled=False)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 RESERVED = ("user", "at", "end", "from", "to")
 """Names that DuckDB reads as something else where they stand alone."""
 SHOWN = 50
+EXAMPLES = 8
+"""Examples in sight."""
 FIRST = 60
 """Characters of a past query on its button."""
 
@@ -30,15 +32,15 @@ FIRST = 60
 def basis(scope: Scope) -> str:
     """What a query rests on, in a line."""
     when = numbers.moment(cached.published_at(), scope.timezone)
-    return (
-        f"Snapshot {scope.snapshot}, published {when}. What people said since then counts here "
-        "from the next publish on"
-    )
+    return f"Snapshot {scope.snapshot}, published {when}"
+
+
+NOTES = ("What people said since then counts here from the next publish on.",)
 
 
 def shelf() -> None:
     """What to write a query from, one tab each."""
-    shelves = {"Tables": _tables, "Examples": _examples, "Saved": _saved, "History": _past}
+    shelves = {"Examples": _examples, "Tables": _tables, "Saved": _saved, "History": _past}
     page.tabs(shelves, key="shelf")
 
 
@@ -87,15 +89,17 @@ def _short(type_: str) -> str:
 
 def _examples() -> None:
     """Which queries are there to start from?"""
-    for each in sql_examples():
-        st.button(
-            each.title,
-            key=f"example_{each.title}",
-            type="tertiary",
-            on_click=editor.put,
-            args=(each.sql,),
-        )
-    st.caption("A click puts the query into the editor, in place of what is there.")
+    first, more = sql_examples()[:EXAMPLES], sql_examples()[EXAMPLES:]
+    for each in first:
+        _example(each.title, each.sql)
+    with st.popover("More examples", type="tertiary", key="more_examples"):
+        for each in more:
+            _example(each.title, each.sql)
+
+
+def _example(title: str, sql: str) -> None:
+    """A button that puts the query into the editor."""
+    st.button(title, key=f"example_{title}", type="tertiary", on_click=editor.put, args=(sql,))
 
 
 def _saved() -> None:
@@ -221,7 +225,7 @@ actions.prepare_queries()
 if editor.follow_link():
     run.follow(scope)
 run.settle()
-page_head.of_one("Ask the store in SQL", basis(scope), scope)
+page_head.of_one("Ask the store in SQL", basis(scope), scope, notes=NOTES)
 left, right = st.columns([7, 3], gap="medium")
 with left:
     editor.show(scope, run=lambda: run.start(scope))

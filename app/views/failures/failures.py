@@ -13,14 +13,19 @@ from app.words import domains, terms
 scope = filter_bar.of_store()
 counts = ask(verdicts.summarised, scope.selection)
 cost = ask(ledger.if_built, scope.selection)
-page_head.show(summary.sentence(counts), scope)
+shown = summary.headlines(counts, scope.selection, cost) if counts.n_ended else ()
+page_head.show(
+    summary.sentence(counts),
+    scope,
+    notes=summary.notes(ask, scope.selection),
+    terms=[number.term for number in shown],
+)
 if not counts.n_ended and not counts.n_failed:
     page.missing(summary.NOTHING_ENDED)
     st.stop()
 if counts.n_ended:
-    page.headlines(summary.headlines(counts, scope.selection, cost), scope)
+    page.headlines(shown, scope)
     ledger_build.offer()
-page.notes(summary.notes(ask, scope.selection))
 chosen = st.pills(
     "Domains shown",
     list(domains.TITLES),
@@ -31,10 +36,10 @@ chosen = st.pills(
     bind="query-params",
     help="\n\n".join(f"**{term.label}.** {term.definition}" for term in terms.DOMAINS),
 )
-shown = [domain for domain in domains.TITLES if domain in chosen]
+drawn = [domain for domain in domains.TITLES if domain in chosen]
 table = summary.by_cause(counts, scope.selection, cost)
-by_cause = [*summary.ranking(counts, shown), table]
-page.blocks([kept(summary.by_week, counts, scope.selection, shown)], scope)
+by_cause = [*summary.ranking(counts, drawn), table]
+page.blocks([kept(summary.by_week, counts, scope.selection, drawn)], scope)
 if not counts.n_ended:
     page.blocks((*by_cause, summary.NO_JOBS), scope)
     st.stop()

@@ -14,8 +14,17 @@ from app.ask.cached import ask
 from app.reports import kinds
 from app.show import export, files, html, markdown, page
 from app.views.failures import of_one
-from app.widgets import copy_button, filter_bar, inputs, ledger_build, page_head, replay, said
-from app.words import domains, escaping
+from app.widgets import (
+    copy_button,
+    filter_bar,
+    incident_bar,
+    inputs,
+    ledger_build,
+    page_head,
+    replay,
+    said,
+)
+from app.words import escaping
 
 if TYPE_CHECKING:
     from analytics.failures.incidents.incident import Incident
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def files_to_take(incident_id: str) -> None:
-    """Three buttons; the files are what `faultline incident` prints."""
+    """Three buttons; the files are what `faultline report incident` prints."""
     report = ask(kinds.report, "incident", about=incident_id)
     text = markdown.render(report)
     copy_button.text("Copy as Markdown", text)
@@ -84,8 +93,6 @@ scope = filter_bar.of_store(uses=() if inputs.named("incident") else filter_bar.
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="center"):
     one = of_one.asked("Incident", incident.incident, example="40a6bbf68339", width=360)
-    if one is not None:
-        files_to_take(str(one.row["incident_id"]))
 if one is None:
     with head:
         what = "Paste its id, follow a link, or pick one of the latest."
@@ -96,23 +103,23 @@ if one is None:
     st.stop()
 answer = incident.answer(ask, one.asked_id)
 with head:
-    page_head.of_one(answer.sentence, incident.basis(one, scope.timezone), scope)
+    page_head.of_one(
+        answer.sentence, incident.basis(one, scope.timezone), scope, notes=answer.notes
+    )
+name = str(one.row["incident_id"])
+if not one.row["retired"]:
+    with st.container(key="incident_bar_place"):
+        incident_bar.show(name, incident.drain_commands(ask, one), partial(files_to_take, name))
 for note in incident.standing(one):
     notice = st.warning if one.row["retired"] else st.info
     notice(escaping.escaped(note), icon=":material/history:")
-page.notes(ask(said_of.arrangement, str(one.row["incident_id"])))
+page.headlines(incident.blast_radius(one), scope)
+ledger_build.offer()
+owner, _, action = incident.who_acts(one).partition(": ")
+st.markdown(f"**{escaping.escaped(owner)}:** {escaping.escaped(action)}")
 page.blocks([answer.chart("incident_timeline")], scope)
 replay.show(answer.chart("incident_replay"), scope)
 page.blocks([answer.table("incident_phases")], scope, titled=False)
-st.header("Cause", anchor=False)
-owner, _, action = incident.who_acts(one).partition(": ")
-domain = domains.title(str(one.row["domain"]))
-st.markdown(f"**{escaping.escaped(one.cause.title)}** · {domain}")
-st.markdown(f"**{escaping.escaped(owner)}:** {escaping.escaped(action)}")
-page.notes(incident.decided(one, ask(taxonomy.cause_titles)))
-st.header("Cost", anchor=False)
-page.headlines(incident.blast_radius(one), scope)
-ledger_build.offer()
 page.blocks([*incident.loop(one), answer.table("evidence")], scope)
 if len(one.verdicts):
     attempt = of_one.attempt_of_incident(one)

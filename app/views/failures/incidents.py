@@ -13,7 +13,7 @@ from app.widgets import filter_bar, ledger_build, page_head
 from app.words import domains
 
 scope = filter_bar.of_store()
-head = st.container()
+head, top = st.container(), st.container()
 of_domain, of_cause, of_status, of_assignee = st.columns([2, 3, 2, 2])
 every = ask(incidents.summarised, scope.selection, incidents.Kind())
 titles = {each.cause: each.title for each in every.by_cause}
@@ -22,32 +22,32 @@ assignees = sorted(ask(incidents.assignees), key=lambda name: name != me)
 bound: dict[str, Any] = {"index": None, "bind": "query-params", "label_visibility": "collapsed"}
 kind = incidents.Kind(
     of_domain.selectbox(
-        "Domain", list(domains.TITLES), format_func=domains.title, placeholder="all domains",
+        "Domain", list(domains.TITLES), format_func=domains.title, placeholder="any domain",
         key="of_domain", **bound,
     ),
     of_cause.selectbox(
-        "Cause", sorted(titles, key=titles.__getitem__), placeholder="all causes",
+        "Cause", sorted(titles, key=titles.__getitem__), placeholder="any cause",
         format_func=lambda cause: titles.get(cause, cause), key="of_cause", **bound,
     ),
     of_status.selectbox(
-        "Status", actions.STATUSES, placeholder="whatever the status", key="of_status", **bound
+        "Status", actions.STATUSES, placeholder="any status", key="of_status", **bound
     ),
     assignee=of_assignee.selectbox(
-        "Assignee", assignees, placeholder="whoever has it", key="of_assignee",
+        "Assignee", assignees, placeholder="any assignee", key="of_assignee",
         format_func=lambda name: f"{name} (you)" if name == me else name, **bound,
     ),
 )  # fmt: skip
 answer = incidents.answer(ask, scope.selection, kind, address=st.context.url or "")
 with head:
-    page_head.show(answer.sentence, scope)
+    terms = [number.term for number in answer.numbers]
+    page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
 chart, *tables = answer.blocks
 if not tables:
-    page.notes(answer.notes)
     page.blocks([chart], scope)
     st.stop()
-page.headlines(answer.numbers, scope)
-ledger_build.offer()
-page.notes(answer.notes)
+with top:
+    page.headlines(answer.numbers, scope)
+    ledger_build.offer()
 page.blocks([chart], scope)
 listed, causes = answer.table("incidents"), answer.table("incident_causes")
 page.tabs(

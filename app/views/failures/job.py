@@ -24,7 +24,8 @@ if one is None:
     st.stop()
 answer = job.answer(ask, one)
 with head:
-    page_head.of_one(answer.sentence, job.basis(one), scope)
+    roles = "; ".join(f"{role}: {meaning}" for role, meaning in job.ROLES.items())
+    page_head.of_one(answer.sentence, job.basis(one), scope, notes=(f"Evidence. {roles}.",))
 chart, table = answer.blocks
 page.blocks([chart], scope)
 attempt = of_one.attempt_of_job(one)
@@ -48,8 +49,6 @@ of_one.part_of(attempt)
 of_one.runs_of_user(attempt, scope.timezone)
 if judged:
     page.blocks([job.evidence(attempt)], scope)
-    if attempt["evidence"]:
-        st.caption(" · ".join(f"{role}: {meaning}" for role, meaning in job.ROLES.items()))
 left, right = st.columns([5, 2], gap="large")
 with left:
     of_one.log(attempt, scope)

@@ -11,7 +11,6 @@ from app.ask.cached import ask
 from app.show import page
 from app.views.failures import of_one
 from app.widgets import filter_bar, page_head, said
-from app.words import escaping
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
@@ -24,13 +23,11 @@ if one is None:
     st.stop()
 answer = node.answer(ask, one.node, scope.selection)
 with head:
-    page_head.show(answer.sentence, scope)
-    st.caption(escaping.escaped(node.basis(one)))
+    terms = [number.term for number in answer.numbers]
+    notes = (f"It is {node.basis(one)}.", node.MARKS, *answer.notes)
+    page_head.show(answer.sentence, scope, notes=notes, terms=terms)
 page.headlines(answer.numbers[:4], scope)
-page.notes(answer.notes)
 page.blocks([answer.chart("node_history")], scope)
-if answer.chart("node_history") != node.NO_HISTORY:
-    st.caption(node.MARKS)
 of_one.incidents_of_node(one.cluster, one.node, scope.timezone)
 verdict = lemons.of_node(ask, one.cluster, one.node, scope.selection)
 if verdict is not None:

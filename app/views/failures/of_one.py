@@ -15,6 +15,7 @@ from app.figures.failures import attempts
 from app.show import links, page
 from app.widgets import copy_button, inputs, notice
 from app.words import escaping, numbers
+from app.words.plain import titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,7 +98,7 @@ def log(attempt: Mapping[Any, Any], scope: Scope) -> None:
         page.blocks([job.log_table(ask, cluster, key, limit=FEW)], scope, titled=False)
 
 
-SHOWN = 5
+SHOWN = 3
 """Incidents of a node that are named."""
 
 
@@ -105,13 +106,12 @@ def part_of(row: Mapping[Any, Any]) -> None:
     """The incident of an attempt, its run and its traces; nothing where it has none."""
     cluster = str(row["cluster"])
     for incident_id, summary in incidents.of_attempt(ask, cluster, str(row["attempt_key"])):
-        st.markdown(
-            f"Part of incident {links.to('incident', incident_id)}: {escaping.escaped(summary)}."
-        )
+        what = escaping.escaped(_what(summary))
+        st.markdown(f"Part of incident {links.to('incident', incident_id)}: {what}")
     run = row["run_id"]
     if isinstance(run, str) and row["n_nodes"] > 1:
         link = links.to("run", run, cluster, said=f"Run {run}")
-        st.markdown(f"{link}: where its time went, and its ETTR.")
+        st.markdown(link)
     traces = ask(fleet.traces_of_job, cluster, str(row["job_id"]))
     for _, trace in traces.iterrows():
         link = links.to("trace", trace["trace"], said=f"Straggler trace {trace['trace']}")
@@ -132,6 +132,11 @@ def runs_of_user(row: Mapping[Any, Any], timezone: str) -> None:
         copy_button.page("Copy link for its user", links.address("user", name, cluster, then))
 
 
+def _what(summary: str) -> str:
+    """What an incident is, without where and what it hit."""
+    return titled(summary).partition(":")[0].partition(" on node")[0]
+
+
 def incidents_of_node(cluster: str | None, name: str, timezone: str) -> None:
     """The latest incidents in which a node is named, whatever the period."""
     named = ask(node_answer.named_in, cluster, name)
@@ -144,7 +149,7 @@ def incidents_of_node(cluster: str | None, name: str, timezone: str) -> None:
     )
     lines = (
         f"- {numbers.moment(row['start_at'], timezone)} "
-        f"{links.to('incident', row['incident_id'])}: {escaping.escaped(row['summary'])}"
+        f"{links.to('incident', row['incident_id'], said=_what(row['summary']))}"
         for _, row in named.head(SHOWN).iterrows()
     )
     st.markdown("\n".join(lines))

@@ -233,11 +233,10 @@ if scope.empty:
     st.stop()
 answer = coverage.answer(ask, scope.selection)
 chart, table = answer.blocks
-page_head.show(answer.sentence, scope)
+page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
 read()
 undone()
 page.blocks([chart], scope)
-page.notes(answer.notes)
 page.tabs(
     {
         "Sources": lambda: page.blocks([table], scope, titled=False),

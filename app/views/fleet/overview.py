@@ -12,7 +12,6 @@ from app.ask.cached import ask
 from app.show import links, page
 from app.views.fleet import demo, upload_form
 from app.widgets import action_list, empty_state, filter_bar, inputs, ledger_build, page_head
-from app.words import escaping
 
 if TYPE_CHECKING:
     from app.show.scope import Scope
@@ -32,13 +31,16 @@ def first_page(scope: Scope) -> None:
     empty_state.commands()
 
 
+SHOWN = 4
+"""Numbers on top; the others stand on the pages that they lead to."""
 scope = filter_bar.show()
 if scope.empty:
     first_page(scope)
     st.stop()
 demo.said()
 head = st.container(gap="xsmall")
-with st.container(horizontal=True, vertical_alignment="bottom"):
+line = st.container(horizontal=True, vertical_alignment="center")
+with line.popover("Compare", type="tertiary", icon=":material/compare_arrows:", key="compare"):
     reference = st.segmented_control(
         "Beside",
         overview.REFERENCES,
@@ -49,17 +51,15 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     )
     gpus = inputs.job_size()
 answer = overview.answer(ask, scope.selection, reference=reference, gpus=gpus)
+job = best_interval.if_built(ask, scope.selection, gpus)
 with head:
-    page_head.show(answer.sentence, scope)
-    page.headlines(answer.numbers, scope)
+    notes = answer.notes if job is None else (*answer.notes, best_interval.sentence(job))
+    terms = [number.term for number in answer.numbers]
+    page_head.show(answer.sentence, scope, notes=notes, terms=terms)
+    page.headlines(answer.numbers[:SHOWN], scope)
     ledger_build.offer()
-    job = best_interval.if_built(ask, scope.selection, gpus)
-    if job is not None:
-        asked = [
-            links.page("planner", best_interval.as_question(size), f"{size:,} GPUs")
-            for size in best_interval.sizes(job)
-        ]
-        st.caption(f"{escaping.escaped(best_interval.sentence(job))} More: {', '.join(asked)}.")
+if job is not None:
+    said = best_interval.in_short(job)
+    line.markdown(links.page("planner", best_interval.as_question(job.gpus), said))
 action_list.show(scope)
-page.notes(answer.notes)
 page.beside(answer.blocks, [1, 1], scope)

@@ -13,11 +13,10 @@ from app.widgets import filter_bar, inputs, page_head
 from app.words import escaping
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS
-from data.filters import MTTF_MIN_GPUS
 
-scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
+scope = filter_bar.of_store()
 head = st.container()
-with st.container(horizontal=True, vertical_alignment="bottom"):
+with st.popover("Compare", type="tertiary", icon=":material/compare_arrows:", key="compare"):
     definition = inputs.choice(
         "A failure, by definition",
         FAILURE_DEFINITIONS,
@@ -29,9 +28,9 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 scope = replace(scope, selection=replace(scope.selection, definition=definition))
 answer = mttf.answer(ask, scope.selection, job_gpus=job_gpus)
 with head:
-    page_head.show(answer.sentence, scope)
+    terms = (*answer.terms, of_reliability.RATE_RATIO)
+    page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
     page.headlines(answer.numbers[:4], scope)
-    page.notes(answer.notes)
 page.blocks([answer.chart("mttf_by_size"), answer.table("mttf_by_size")], scope)
 page.blocks([answer.table("sensitivity")], scope)
 facts = ask(rate_ratios.choices, scope.selection)
@@ -71,6 +70,6 @@ columns[3].metric(
     "Projected MTTF", projected.printed[0][1], help=of_reliability.AT_GIVEN_RATE.definition
 )
 figures = projection.published(ask(sensitivity.measured, scope.selection))
-with page.method((*answer.terms, of_reliability.RATE_RATIO)):
+with st.expander("Published figures and ours", icon=":material/function:", type="compact"):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

@@ -69,8 +69,9 @@ MOST_LISTED = 5
 def heat_map(found: StragglerTrace, scope: Scope) -> None:
     """Stage by data-parallel rank; exact, or the paper's approximation."""
     way = inputs.choice(
-        "How each worker is judged",
+        "Workers judged",
         ["exact", "min"],
+        label_visibility="collapsed",
         default="exact",
         key="s_w",
         help=of_training.WORKER_SLOWDOWN.definition,
@@ -106,8 +107,7 @@ def _links(found: StragglerTrace, scope: Scope) -> None:
         name = found.nodes.node_of.get((dp, stage))
         if name is not None:
             parts.append(f"{links.node(name, facts['cluster'], then)} (dp {dp}, stage {stage})")
-    basis = escaping.escaped(found.nodes.basis)
-    st.caption(" · ".join([*parts[: 1 + most], f"{basis[0].upper()}{basis[1:]}."]))
+    st.caption(" · ".join(parts[: 1 + most]))
 
 
 SLOWEST, ALL = "the slowest step", "all steps"
@@ -228,10 +228,15 @@ if chosen is None:
 found = ask(trace.measured, chosen)
 answer = trace.answer(found)
 with head:
-    page_head.of_one(answer.sentence, answer.about, scope)
+    page_head.of_one(
+        answer.sentence,
+        answer.about,
+        scope,
+        notes=(*answer.notes, trace.basis_of_nodes(found)),
+        terms=[number.term for number in answer.numbers],
+    )
 if doubt := trace.doubt(found):
     st.warning(doubt, icon=":material/warning:")
-page.notes(answer.notes)
 page.headlines(answer.numbers, scope)
 left, right = st.columns([3, 2], gap="large")
 with left:

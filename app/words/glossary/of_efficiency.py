@@ -40,10 +40,16 @@ SUMS = Term(
     pages=("ledger",),
 )
 MEASURED_BY = Term(
-    "Measured by", "What tells start-up, checkpoints and lost work.", pages=("ettr", "my_runs")
+    "Measured by",
+    "What tells start-up, checkpoints and lost work.",
+    pages=("ettr", "my_runs"),
+    of_column=True,
 )
 JOINED_BY = Term(
-    "Joined by", "What makes the attempts and jobs of a run one run.", pages=("ettr", "my_runs")
+    "Joined by",
+    "What makes the attempts and jobs of a run one run.",
+    pages=("ettr", "my_runs"),
+    of_column=True,
 )
 GROUP_ETTR = Term(
     "ETTR of a group",
@@ -57,6 +63,7 @@ OF_THESE_RUNS = Term(
     "ETTR of a group without the sampling of runs: what these very runs got.",
     unit="ratio",
     pages=_ETTR,
+    of_column=True,
 )
 RUN_ETTR = Term(
     "ETTR of the run",
@@ -144,15 +151,30 @@ GIVEN_UP = Term(
     pages=_PLANNER,
 )
 JUDGED_THEN = Term(
-    "Judged", "Lemon, to watch or fine, by what was known when nodes were chosen.", pages=_PLANNER
+    "Judged",
+    "Lemon, to watch or fine, by what was known when nodes were chosen.",
+    pages=_PLANNER,
+    of_column=True,
 )
-SCORE_THEN = Term("Score", "Score of the page Lemons, when nodes were chosen.", pages=_PLANNER)
-USUAL_FAILURES = Term("Usual", "Failures of a healthy node in its place.", pages=_PLANNER)
+SCORE_THEN = Term(
+    "Score", "Score of the page Lemons, when nodes were chosen.", pages=_PLANNER, of_column=True
+)
+USUAL_FAILURES = Term(
+    "Usual", "Failures of a healthy node in its place.", pages=_PLANNER, of_column=True
+)
 THEY_COST = Term(
-    "They cost", "Lost work and restarts of its failures.", unit="GPU-h", pages=_PLANNER
+    "They cost",
+    "Lost work and restarts of its failures.",
+    unit="GPU-h",
+    pages=_PLANNER,
+    of_column=True,
 )
 COUNTS_BY = Term(
-    "Counts by", "Share of the excess over a healthy node.", unit="ratio", pages=_PLANNER
+    "Counts by",
+    "Share of the excess over a healthy node.",
+    unit="ratio",
+    pages=_PLANNER,
+    of_column=True,
 )
 BEST_INTERVAL = Term(
     "Best checkpoint interval",

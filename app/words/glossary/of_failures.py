@@ -11,19 +11,26 @@ ATTEMPT = Term(
     "Attempt",
     "Ordinal of the attempt within its job, from 1.",
     pages=("job", "failures", "incident", "node", "ettr", "my_runs"),
+    of_column=True,
 )
 ATTEMPT_KEY = Term(
     "Attempt key",
     "Key of the attempt in SQL and annotations.",
     pages=("job", "failures", "node", "ettr", "my_runs"),
+    of_column=True,
 )
 METHOD = Term("Method", "What names the cause.", pages=("job", "failures"))
-RECORD_KEY = Term("Key of a record", "Key of the record in its table.", pages=("job", "incident"))
-RECORDS_ALIKE = Term("Records alike", "Records alike that stand for one.", pages=("job",))
+RECORD_KEY = Term(
+    "Key of a record", "Key of the record in its table.", pages=("job", "incident"), of_column=True
+)
+RECORDS_ALIKE = Term(
+    "Records alike", "Records alike that stand for one.", pages=("job",), of_column=True
+)
 CAUSE_NAME = Term(
     "Name of a cause",
     "Name of the cause in filters and annotations.",
     pages=("failures", "incidents"),
+    of_column=True,
 )
 CAUSE = Term("Cause", "The leading cause of its failed attempts.", pages=_INCIDENT)
 DOMAIN = Term("Domain", "Hardware, system software, user program, or unknown.", pages=_INCIDENT)
@@ -34,20 +41,25 @@ AFTER_START = Term(
     "Time since the first failure or critical event of the incident.",
     unit="s",
     pages=_INCIDENT,
+    of_column=True,
 )
-ROLE = Term("Role", "Seeds make it an incident; the others are context.", pages=_INCIDENT)
+ROLE = Term(
+    "Role", "Seeds make it an incident; the others are context.", pages=_INCIDENT, of_column=True
+)
 SHOWING_FIRST = Term(
     "Incidents with the first signal",
     "Incidents that show the first signal.",
     pages=("incidents",),
+    of_column=True,
 )
 LIFT = Term(
     "Lift",
     "How many times as often as by chance two signals come together.",
     unit="ratio",
     pages=("incidents",),
+    of_column=True,
 )
-BY_THIS_NODE = Term("By this node", "The verdict names this node.", pages=("node",))
+BY_THIS_NODE = Term("By this node", "The verdict names this node.", pages=("node",), of_column=True)
 CAUSAL_RATIO = Term(
     "Causal ratio",
     "Share of a check's hits around failed attempts that is not chance: the lesser of 1 - f / h "
@@ -57,6 +69,7 @@ CAUSAL_RATIO = Term(
     "Evidence counts by this share, and the less the more nodes an attempt has.",
     unit="ratio",
     pages=_FAILURES,
+    of_column=True,
 )
 HIT_BY_CHANCE = Term(
     "Hit by chance",
@@ -65,6 +78,7 @@ HIT_BY_CHANCE = Term(
     "chance.",
     unit="ratio",
     pages=_FAILURES,
+    of_column=True,
 )
 MISATTRIBUTED = Term(
     "Misattributed by chance",
@@ -72,25 +86,34 @@ MISATTRIBUTED = Term(
     "whose cause no record shows that get a wrong one.",
     unit="ratio",
     pages=_FAILURES,
+    of_column=True,
 )
 DISCOUNTED = Term(
-    "Discounted", "Whether the check counts as evidence by its causal ratio only.", pages=_FAILURES
+    "Discounted",
+    "Whether the check counts as evidence by its causal ratio only.",
+    pages=_FAILURES,
+    of_column=True,
 )
 RIGHT_CAUSE_OF = Term(
-    "Right cause of", "Attempts whose right cause it is, as people said.", pages=_FAILURES
+    "Right cause of",
+    "Attempts whose right cause it is, as people said.",
+    pages=_FAILURES,
+    of_column=True,
 )
-NAMED_FOR = Term("Named for", "Attempts whose verdict names it.", pages=_FAILURES)
+NAMED_FOR = Term("Named for", "Attempts whose verdict names it.", pages=_FAILURES, of_column=True)
 PRECISION = Term(
     "Precision",
     "Of the attempts that a cause is named for, the share of which it is the right one.",
     unit="ratio",
     pages=_FAILURES,
+    of_column=True,
 )
 RECALL = Term(
     "Recall",
     "Of the attempts whose right cause it is, the share that it is named for.",
     unit="ratio",
     pages=_FAILURES,
+    of_column=True,
 )
 LOG_CONFIDENCE = Term(
     "Confidence of a log's verdict", "Share of the evidence for this cause.", unit="ratio"

@@ -35,7 +35,7 @@ AVOIDED = Term(
     pages=_LEMONS,
 )
 SAVED_BEFORE = Term(
-    "Saved by the list before",
+    "Saved, had the last list been followed",
     "The same list made one window earlier: share of the GPU-hours lost since then that its nodes "
     "lost, beyond what healthy nodes lose.",
     unit="ratio",
@@ -52,6 +52,7 @@ TIMES_USUAL = Term(
     "is not known of healthy nodes.",
     unit="ratio",
     pages=("lemons", "node"),
+    of_column=True,
 )
 DISTANCE = Term(
     "Score of a machine",
@@ -59,11 +60,13 @@ DISTANCE = Term(
     "in what healthy machines move by chance.",
     source="METHODS, Faulty machines by their metrics",
     pages=("diagnose",),
+    of_column=True,
 )
 ROSE_BY = Term(
     "Rose by",
     "Rise of a counter over the period; it may have begun again at 0.",
     pages=("node",),
+    of_column=True,
 )
 SLOWER = Term(
     "Delay over usual",
@@ -109,6 +112,7 @@ BESIDE_REPAIRS = Term(
     "hold where it lies above 1 by more than chance, all actions tested together (Holm, 5 %).",
     unit="ratio",
     pages=_REPAIRS,
+    of_column=True,
 )
 DO_NOT_HOLD = Term(
     "Actions that do not hold",
@@ -125,15 +129,20 @@ FAILED_AGAIN = Term(
     "Failed again",
     "Returns to service after which the node failed within the horizon.",
     pages=_REPAIRS,
+    of_column=True,
 )
 DID_NOT_HOLD = Term(
-    "Did not hold", "Repairs of a node after which it failed again.", pages=_REPAIRS
+    "Did not hold",
+    "Repairs of a node after which it failed again.",
+    pages=_REPAIRS,
+    of_column=True,
 )
 NOT_HELD_BY_CHANCE = Term(
     "Repairs that do not hold, by chance",
     "Chance that as many repairs do not hold at the rate of all repaired nodes.",
     unit="ratio",
     pages=_REPAIRS,
+    of_column=True,
 )
 WORTH_TESTING = Term(
     "Nodes worth testing",
@@ -147,6 +156,7 @@ LOSS_AHEAD = Term(
     "what one costs. The interval is of what will come, not of the mean.",
     unit="GPU-h",
     pages=_VALIDATION,
+    of_column=True,
 )
 AT_STAKE = Term(
     "GPU-hours at stake",
@@ -174,6 +184,7 @@ OWN_INCIDENT_RATE = Term(
     "node's own time says.",
     unit=PER_NODE_DAYS,
     pages=_VALIDATION,
+    of_column=True,
 )
 REGRESSED = Term(
     "Regressed nodes",
@@ -187,4 +198,5 @@ OVER_CENTRE = Term(
     "Mean of a metric on the node over that of the fleet's centre.",
     unit="ratio",
     pages=_VALIDATION,
+    of_column=True,
 )

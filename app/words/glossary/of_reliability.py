@@ -38,6 +38,7 @@ AT_GIVEN_RATE = Term(
     equation="24 / (N r_f), r_f in failures per node-day",
     source=KOKOLIS,
     pages=_MTTF,
+    of_column=True,
 )
 IMPLIED_RATE = Term(
     "Implied r_f",
@@ -46,6 +47,7 @@ IMPLIED_RATE = Term(
     equation="r_f = 1,000 x 24 / (N MTTF)",
     source=KOKOLIS,
     pages=_MTTF,
+    of_column=True,
 )
 RATE_RATIO = Term(
     "Rate ratio",
@@ -65,12 +67,14 @@ LEVEL_FAILURES = Term(
     "Failures of a level",
     "Failures on the nodes of one level. Failures of one incident count once.",
     pages=_MTTF,
+    of_column=True,
 )
 LEVEL_RATE = Term(
     "Failure rate of a level",
     "Failures per 1,000 node-days on the nodes of one level, not adjusted.",
     unit=PER_NODE_DAYS,
     pages=_MTTF,
+    of_column=True,
 )
 
 

@@ -67,6 +67,7 @@ WORKER_SLOWDOWN = Term(
     unit="ratio",
     source=LIN,
     pages=_STRAGGLERS,
+    of_column=True,
 )
 GIVEN_BACK = Term(
     "Given back",
@@ -96,21 +97,25 @@ STRAGGLES_WHERE = Term(
 )
 GIVES_BACK = Term(
     "Gives back",
-    "Share of the step time that fixing this cause alone gives back.",
+    "Share of the step time that fixing this cause alone gives back. It can exceed what is wasted: "
+    "the ideal keeps the work of a slow worker and spreads it over all.",
     unit="ratio",
     pages=_STRAGGLERS,
+    of_column=True,
 )
 SHARE_OF_TRACES = Term(
     "Share of traces",
     "Share of the traces that straggle of which this is the strongest cause.",
     unit="ratio",
     pages=_STRAGGLERS,
+    of_column=True,
 )
 GPU_HOURS_OF_TRACE = Term(
     "GPU-hours of a trace",
     "GPU-hours of the run, divided evenly over its traces.",
     unit="GPU-h",
     pages=_STRAGGLERS,
+    of_column=True,
 )
 SIMULATION_ERROR = Term(
     "Simulation error",
@@ -118,10 +123,12 @@ SIMULATION_ERROR = Term(
     "shares.",
     unit="ratio",
     pages=_STRAGGLERS,
+    of_column=True,
 )
 RECOVERED = Term(
     "Recovered",
     "Share of T - T_ideal that fixing these recovers.",
     unit="ratio",
     pages=_STRAGGLERS,
+    of_column=True,
 )

@@ -89,11 +89,11 @@ def test_periods_add_up_to_the_whole(demo: Store) -> None:
     assert early.rate.exposure + late.rate.exposure == pytest.approx(whole.rate.exposure)
 
 
-def test_the_period_before_has_the_same_length(demo: Store) -> None:
+def test_before_is_the_quarter_before_the_period(demo: Store) -> None:
     first = choices(demo).first_at.replace(hour=0, minute=0, second=0, microsecond=0)
     now = Selection(from_at=first + 6 * DAY, to_at=first + 9 * DAY)
     before = mttf.measured_before(demo, now)
-    assert (before.from_at, before.to_at) == (first + 3 * DAY, first + 6 * DAY)
+    assert (before.from_at, before.to_at) == (first - 85 * DAY, first + 6 * DAY)
     assert before == mttf.measured(demo, Selection(from_at=before.from_at, to_at=before.to_at))
 
 

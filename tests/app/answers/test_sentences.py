@@ -55,7 +55,7 @@ IN_RANGE = Detection(
 def test_a_known_rate_and_its_projection_are_one_sentence_with_intervals_and_n() -> None:
     report = _report(KNOWN)
     assert mttf.fleet_sentence(report, _job(report)) == (
-        "The fleet fails 6.50 times per 1,000 node-days (5.80 to 7.30, n = 100); "
+        "6.50 failures per 1,000 node-days (5.80 to 7.30, n = 100); "
         "a job of 2,048 GPUs runs 14.4 h between failures, projected from jobs of all sizes "
         "(12.8 to 16.2 h, n = 100)."
     )
@@ -82,7 +82,9 @@ def test_an_mttf_whose_failures_could_not_all_be_seen_has_a_range_and_no_value()
 
 def test_a_rate_of_large_jobs_says_so() -> None:
     large = replace(_report(KNOWN), min_gpus=129)
-    assert mttf.fleet_sentence(large).startswith("Jobs of 129 GPUs and more fail 6.50 times")
+    assert mttf.fleet_sentence(large).startswith(
+        "6.50 failures per 1,000 node-days, 129+ GPUs (5.80 to 7.30, n = 100)"
+    )
     assert "projected from jobs of 129 GPUs and more (" in mttf.sentence(large, _job(large))
     none = replace(_report(NONE_FAILED), min_gpus=129)
     assert "3,400 node-days of jobs of 129 GPUs and more: at most" in mttf.fleet_sentence(none)
@@ -90,7 +92,9 @@ def test_a_rate_of_large_jobs_says_so() -> None:
 
 def test_clusters_with_other_gpus_per_node_have_a_rate_and_no_projection() -> None:
     report = replace(_report(KNOWN), gpus_per_node=None)
-    assert mttf.sentence(report, _job(report)).startswith("The fleet fails 6.50 times")
+    assert mttf.sentence(report, _job(report)) == (
+        "6.50 failures per 1,000 node-days (5.80 to 7.30, n = 100)."
+    )
     shown = mttf.projected_number(_job(report))
     assert (shown.value, shown.basis.endswith("choose a cluster")) == ("unknown", True)
     in_nodes = replace(report, basis="node_time")

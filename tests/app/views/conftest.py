@@ -9,6 +9,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from app.widgets.page_head import KNOWN
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -39,6 +41,23 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         return test.run()
 
     return run
+
+
+def behind(page: AppTest, *labels: str) -> str:
+    """The text and the captions that the popover of one of these labels opens."""
+    (popover,) = [each for each in page.get("popover") if each.proto.popover.label in labels]
+    return "\n".join(each.value for each in (*popover.markdown, *popover.caption))
+
+
+def in_sight(page: AppTest) -> list[str]:
+    """The texts of a page that no popover hides."""
+    hidden = {id(text) for popover in page.get("popover") for text in popover.markdown}
+    return [text.value for text in page.markdown if id(text) not in hidden]
+
+
+def whole(page: AppTest) -> str:
+    """The whole sentence of a page whose title is its first clauses alone."""
+    return behind(page, KNOWN).partition("\n")[0]
 
 
 def answer(page: AppTest) -> list[str]:

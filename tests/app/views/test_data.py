@@ -45,7 +45,7 @@ def test_the_page_says_what_is_there_and_what_is_missing(
 ) -> None:
     page = open_page(demo_store, PAGE, period="all")
     assert not page.exception
-    assert page.title[0].value.endswith("node_failures has none.")
+    assert page.title[0].value.endswith("node_failures has none")
     assert len(page.get("plotly_chart")) == 1
     assert "jobs" in set(page.dataframe[0].value["source"])
 

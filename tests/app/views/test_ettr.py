@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from app.answers.efficiency import ettr
 from app.ask import FEW, of_store
 from data.filters import Selection
 from data.store import Store
+from tests.app.views.conftest import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +87,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
     assert not page.exception
     assert " of 129 GPUs and more trained " in page.title[0].value
     assert [metric.label for metric in page.metric] == [
-        "ETTR, all runs",
+        "ETTR, 129+ GPUs",
         "ETTR, median run",
         "Runs",
         "Failures per run",
@@ -116,7 +118,8 @@ def test_every_filter_changes_the_answer_where_the_runs_differ(
     changes: bool,
 ) -> None:
     page, changed = answers(demo_store, PAGE, filters, period="all", min_gpus="0")
-    assert page.title[0].value.endswith(".")
+    assert re.match(r"\d+ runs trained [\d.]+\s% of their time$", page.title[0].value)
+    assert whole(page).startswith(f"{page.title[0].value} (")
     assert changed == changes  # all runs are of the one cluster
 
 
@@ -176,7 +179,9 @@ def test_without_runs_on_several_nodes_the_page_says_what_would_fill_it(
 ) -> None:
     page = open_page(store_of(tmp_path, rows), PAGE, period="all")
     assert not page.exception
-    assert page.title[0].value.startswith(said)
+    texts = [page.title[0].value, *(text.value for text in page.markdown)]
+    assert any(text.startswith(said) for text in texts)
+    assert said.startswith(page.title[0].value)
     assert "AllocTRES" in page.code[0].value
 
 

@@ -10,6 +10,7 @@ from app.actions import Options, ingest_files
 from app.answers.failures import verdicts
 from data.filters import Selection
 from data.store import Store
+from tests.app.views.conftest import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,10 @@ def _summary(store: Path) -> FailureSummary:
 def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page, summary = open_page(demo_store, PAGE, period="all"), _summary(demo_store)
     assert not page.exception
-    assert page.title[0].value.startswith(f"{summary.n_failed:,} of {summary.n_ended:,} attempts")
+    assert page.title[0].value == f"{summary.counted.n:,} infrastructure failures"
+    assert whole(page).startswith(f"{page.title[0].value}; ")
+    failed = f"{summary.n_failed:,} of {summary.n_ended:,} attempts failed."
+    assert whole(page).endswith(f" of unknown cause: {failed}")
     assert "synthetic data" in page.caption[0].value
     assert [metric.label for metric in page.metric] == [
         "Failed attempts",
@@ -200,7 +204,8 @@ def test_failures_that_only_a_log_tells_are_counted_by_cause_as_on_the_command_l
     page, summary = open_page(logged_store, PAGE, period="all"), _summary(logged_store)
     assert not page.exception
     assert (summary.n_failed, summary.n_failed_attempts) == (2, 0)
-    assert page.title[0].value.startswith("2 failures of nodes known without jobs: ")
+    assert page.title[0].value == "2 infrastructure failures"
+    assert whole(page).endswith(": 2 failures of nodes known without jobs.")
     causes = next(f.value for f in page.dataframe if "cause" in f.value.columns)
     assert sorted(causes["cause"]) == ["disk", "host_memory"]
     assert not page.metric
@@ -212,7 +217,7 @@ def test_failures_of_attempts_and_of_nodes_without_jobs_stand_apart(
     (tmp_path / "sacct.txt").write_text(SACCT)
     ingest_files(logged_store, "sacct", [str(tmp_path / "sacct.txt")], Options())
     page = open_page(logged_store, PAGE, period="all")
-    assert page.title[0].value.startswith(
-        "1 of 2 attempts failed and 2 failures of nodes known without jobs: "
+    assert whole(page).endswith(
+        ": 1 of 2 attempts failed and 2 failures of nodes known without jobs."
     )
     assert page.metric[0].value == "1 of 2"

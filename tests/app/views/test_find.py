@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.app.views.conftest import whole
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -19,12 +21,13 @@ def test_the_page_asks_then_answers(open_page: Callable[..., AppTest], demo_stor
     assert page.title[0].value == "What are you looking for?"
     page.text_area(key="find").set_value("gpu0001").run()
     assert not page.exception
-    assert page.title[0].value == "Found 1 node."
+    assert page.title[0].value == "Found 1 node"
     assert page.dataframe[0].value["node"].tolist() == ["gpu0001"]
     page.text_area(key="find").set_value("KeyError: 'mask'").run()
     assert page.dataframe[0].value["title"].tolist() == ["Missing key (KeyError)"]
     page.text_area(key="find").set_value("nothing_so").run()
-    assert page.title[0].value.startswith("Nothing is called so.")
+    assert page.title[0].value == "Nothing has this name"
+    assert whole(page).startswith("Nothing has this name. Ask for a job, node, user")
 
 
 def test_a_link_shows_the_search_and_the_address_never_holds_a_log(
@@ -32,7 +35,7 @@ def test_a_link_shows_the_search_and_the_address_never_holds_a_log(
 ) -> None:
     page = open_page(demo_store, PAGE, find="gpu0001")
     assert page.text_area(key="find").value == "gpu0001"
-    assert page.title[0].value == "Found 1 node."
+    assert page.title[0].value == "Found 1 node"
     page.text_area(key="find").set_value("gpu0002 ").run()
     assert page.dataframe[0].value["node"].tolist() == ["gpu0002"]
     assert page.query_params["find"] == "gpu0002"

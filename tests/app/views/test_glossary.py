@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
 PAGE = "views/explore/glossary.py"
-SCHEMA = re.compile(r" ?`\w+`(, .*; the download is in UTC)?$")
-"""What follows a column's help: its name in the schema, and the zone of times."""
+ZONE = re.compile(r" ?In .*; the download is in UTC\.$")
+"""What follows the help of a column of times."""
 NO_TERM = re.compile(r"$|Interval of .*\.$|UTC$")
 """Help of a column that says no more than its name, is an interval, or a time in UTC."""
 BY_DEFINITION = {terms.failure_rate(each).definition for each in terms.DEFINITIONS}
@@ -80,8 +80,13 @@ def test_an_address_names_an_entry(open_page: Callable[..., AppTest], demo_store
     assert "24 h / (failures per node-day)" in entry
     assert "on [MTTF](mttf" in entry
     page.text_input(key="term").set_value("").run()
-    assert page.title[0].value.startswith(f"{glossary.found(demo_store).n} terms, in ")
-    assert [each.value for each in page.header][:2] == ["Overview", "Data"]
+    everything = glossary.found(demo_store)
+    table = page.dataframe[0].value
+    assert page.title[0].value == f"{len(table)} terms of pages; a search finds {everything.n}"
+    assert not page.header
+    assert len(table) == len(glossary.listed(everything)) < everything.n
+    assert {"label", "definition", "group"} <= set(table.columns)
+    assert [*dict.fromkeys(table["group"])][:2] == ["Overview", "Data"]
 
 
 def test_it_needs_no_store(open_page: Callable[..., AppTest], empty_store: Path) -> None:
@@ -114,9 +119,9 @@ def test_every_tooltip_is_an_entry_that_names_its_page(
 def _told(page: AppTest) -> Iterator[tuple[str, str]]:
     """Tooltips of the numbers and columns of a page, without what all of their kind say."""
     for metric in page.metric:
-        yield metric.label, metric.proto.help.removesuffix(f"\n\n{terms.CHANGE}")
+        yield metric.label, metric.proto.help.partition("\n\n")[0]
     for frame in page.dataframe:
         for name, column in json.loads(frame.proto.columns or "{}").items():
-            text = SCHEMA.sub("", column.get("help") or "")
+            text = ZONE.sub("", column.get("help") or "")
             if not NO_TERM.match(text):
                 yield name, text

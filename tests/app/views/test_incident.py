@@ -15,6 +15,7 @@ from data.filters import Selection
 from data.publish import writer
 from data.state import State
 from data.store import Store
+from tests.app.views.conftest import in_sight, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,9 +58,13 @@ def test_a_link_shows_what_happened_who_acts_and_the_evidence(
     assert not page.exception
     with closing(Store.open(demo_store)) as store:
         found = incident.incident(store, name)
-    assert page.title[0].value == f"{found.row['summary']}."
-    assert found.cause.title in page.markdown[0].value
-    assert found.cause.action in page.markdown[1].value
+    where = found.cause.title.partition(" (")[0]
+    assert page.title[0].value.startswith(f"{where} on node ")
+    assert whole(page) == f"{found.row['summary']}."
+    assert found.cause.title in whole(page)
+    owner, *_ = in_sight(page)
+    assert owner.startswith("**")
+    assert found.cause.action in owner
     shown = {metric.label: metric.value for metric in page.metric}
     assert shown["Jobs hit"] == str(found.row["n_jobs"])
     assert shown["Nodes"] == str(found.row["n_nodes"])
@@ -200,11 +205,16 @@ def test_two_incidents_are_merged_and_parted_on_the_page(
     assert {each.label: each.value for each in page.metric}["Jobs hit"] == str(rows["n_jobs"].sum())
     page = page.button[_place(page, "Undo")].click().run()
     assert not page.exception
-    assert page.title[0].value == f"{rows['summary'][0]}."
+    assert whole(page) == f"{rows['summary'][0]}."
 
 
 def _place(page: AppTest, label: str) -> int:
-    return next(n for n, button in enumerate(page.button) if button.label == label)
+    """Where the page, not the bar in its head, has a button of this label."""
+    return next(
+        n
+        for n, button in enumerate(page.button)
+        if button.label == label and not (button.key or "").startswith("bar_")
+    )
 
 
 def test_an_empty_store_says_how_to_fill_it(

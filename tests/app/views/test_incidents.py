@@ -11,6 +11,7 @@ from app import actions
 from app.answers.failures import incidents
 from data.filters import Selection
 from data.store import Store
+from tests.app.views.conftest import in_sight, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +111,7 @@ def test_none_of_the_chosen_kind_says_so(
 ) -> None:
     page = open_page(demo_store, PAGE, period="all", of_status="resolved")
     assert not page.exception
-    assert "No incident of this kind (resolved)" in page.markdown[0].value
+    assert "No incident of this kind (resolved)" in in_sight(page)[0]
 
 
 def test_without_events_it_says_what_would_bring_them(
@@ -125,10 +126,9 @@ def test_without_events_it_says_what_would_bring_them(
     actions.ingest_files(root, "sacct", [str(tmp_path / "sacct.txt")], actions.Options())
     page = open_page(root, PAGE, period="all")
     assert not page.exception
-    assert page.title[0].value.startswith(
-        "Whether there was an incident cannot be judged: no failure"
-    )
-    assert "cannot be judged: no failure could be seen" in page.markdown[0].value
+    assert page.title[0].value == "Whether there was an incident cannot be judged"
+    assert whole(page).startswith(f"{page.title[0].value}: no failure could be seen")
+    assert "cannot be judged: no failure could be seen" in in_sight(page)[0]
     assert "faultline ingest kernel-log" in page.code[0].value
 
 

@@ -12,6 +12,7 @@ import pytest
 from app import actions
 from data.state import State
 from data.store import Store
+from tests.app.views.conftest import in_sight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,11 @@ def _one(store: Path, condition: str) -> tuple[str, str]:
     (found,) = opened.rows(OF_CAUSE.format(condition))
     opened.close()
     return found
+
+
+def _verdict(page: AppTest) -> list[str]:
+    """The cause of the attempt with its node, and who acts."""
+    return in_sight(page)[:2]
 
 
 @pytest.fixture
@@ -57,7 +63,7 @@ def test_a_link_shows_cause_who_acts_evidence_and_node(
     page = open_page(demo_store, PAGE, job=job, cluster="demo")
     assert not page.exception
     assert page.title[0].value.startswith(f"Job {job}")
-    verdict, action = page.markdown[0].value, page.markdown[1].value
+    verdict, action = _verdict(page)
     assert re.search(r"\]\(node\?\S*period=custom&from=\d\S*&to=\d", verdict)
     assert action.startswith("**")
     evidence = next(f.value for f in page.dataframe if "role" in f.value.columns)
@@ -93,7 +99,7 @@ def test_a_link_names_the_attempt(open_page: Callable[..., AppTest], demo_store:
     assert not page.exception
     assert page.selectbox(key="attempt").value == "attempt 2"
     other = open_page(demo_store, PAGE, job=job, attempt="attempt 1")
-    assert other.markdown[0].value != page.markdown[0].value
+    assert _verdict(other) != _verdict(page)
 
 
 def test_a_failure_without_evidence_says_so_in_words(

@@ -14,6 +14,7 @@ from app.answers.efficiency import ledger as ledger_answer
 from data.filters import Selection
 from data.publish import writer
 from data.store import Store
+from tests.app.views.conftest import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -206,7 +207,8 @@ def test_records_without_gpus_say_what_would_fill_it(
     store = _ingested(tmp_path, SACCT.replace("gres/gpu=8", "cpu=8"))
     page = open_page(store, PAGE, period="all")
     assert not page.exception
-    assert page.title[0].value.startswith("No job of c states GPUs: time is counted in node-hours")
+    assert page.title[0].value == "No job of c states GPUs"
+    assert whole(page).startswith("No job of c states GPUs: time is counted in node-hours")
     assert _says(page, "No attempt says how many GPUs it had")
     assert page.code[0].value.startswith("sacct")
 

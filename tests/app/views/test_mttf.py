@@ -31,9 +31,9 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
     assert not page.exception
     assert page.title[0].value.startswith("A job of ")
     assert [metric.label for metric in page.metric][1:4] == [
-        "MTTF of one node, 129+ GPUs",
-        "Failures per 1,000 node-days, 129+ GPUs",
-        "Incidents per 1,000 node-days, 129+ GPUs",
+        "MTTF of one node",
+        "Failures per 1,000 node-days",
+        "Incidents per 1,000 node-days",
     ]
     assert len(page.get("plotly_chart")) == 2
 
@@ -46,13 +46,14 @@ def test_the_job_of_the_answer_is_that_of_the_address(
     assert page.metric[0].label == "MTTF, 4,096 GPUs"
 
 
-def test_this_page_counts_from_129_gpus_and_says_so(
+def test_the_rate_is_that_of_overview_and_of_large_jobs_where_it_is_asked(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all")
-    assert "rate counts jobs of 129 GPUs and more" in page.caption[0].value
-    assert page.number_input(key="min_gpus").value is None
-    assert "rate counts" not in open_page(demo_store, period="all").caption[0].value
+    shown = {m.label: m.value for m in open_page(demo_store, PAGE, period="all").metric}
+    first = open_page(demo_store, period="all").metric[0]
+    assert shown[first.label] == first.value
+    large = open_page(demo_store, PAGE, period="all", min_gpus="129")
+    assert large.metric[2].label == "Failures per 1,000 node-days, 129+ GPUs"
 
 
 @pytest.mark.slow
@@ -97,17 +98,13 @@ def test_a_selection_without_such_jobs_has_no_rate_and_says_why(
     assert any("a smaller job size, or reset" in text.value for text in page.markdown)
 
 
-def test_where_all_jobs_are_smaller_than_the_default_all_sizes_count(
-    open_page: Callable[..., AppTest], tmp_path: Path
-) -> None:
+def test_small_jobs_alone_have_a_rate(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
     (tmp_path / "sacct.txt").write_text(SMALL)
     ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
     page = open_page(tmp_path / "store", PAGE, period="all")
     assert not page.exception
     assert page.metric[2].label == "Failures per 1,000 node-days"
     assert page.metric[2].value != "unknown"
-    said = "No job of 129 GPUs or more ran: the rate counts jobs of all sizes."
-    assert any(said in caption.value for caption in page.caption)
     assert any("gpus_from" in frame.value.columns for frame in page.dataframe)
 
 
@@ -142,13 +139,13 @@ def test_the_definition_lives_in_the_address_and_changes_the_rate(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
     with closing(Store.open(demo_store)) as store:
-        found = sensitivity.measured(store, Selection(min_gpus=129))
+        found = sensitivity.measured(store, Selection())
     for chosen in ("infrastructure", "scheduler"):
         page = open_page(demo_store, PAGE, period="all", definition=chosen)
         assert not page.exception
         row = found.of(chosen)
         shown = {metric.label: metric.value for metric in page.metric}
-        assert shown["Failures per 1,000 node-days, 129+ GPUs"] == numbers.number(
+        assert shown["Failures per 1,000 node-days"] == numbers.number(
             row.rate_per_1000_node_days.value
         )
         (table,) = (one.value for one in page.dataframe if "definition" in one.value.columns)

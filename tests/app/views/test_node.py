@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.actions import Options, ingest_files
+from app.widgets.page_head import KNOWN
 from data.state import State
 from data.store import Store
+from tests.app.views.conftest import behind, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +72,7 @@ def test_a_link_shows_what_happened_on_one_axis(
     ]
     assert int(page.metric[2].value) >= 1
     assert len(page.get("plotly_chart")) == 1
-    assert any(caption.value.startswith("cluster demo · ") for caption in page.caption)
+    assert "It is cluster demo · " in behind(page, KNOWN)
     assert any("](incident?" in text.value for text in page.markdown)
 
 
@@ -108,7 +110,8 @@ def test_a_name_that_several_clusters_have_asks_for_one(
     chosen = open_page(two_clusters, PAGE, period="all", node="n1", cluster="b")
     assert not chosen.exception
     assert not chosen.warning
-    assert any(caption.value.startswith("cluster b") for caption in chosen.caption)
+    assert chosen.title[0].value.startswith("n1")
+    assert "It is cluster b" in behind(chosen, KNOWN)
 
 
 def test_a_period_without_any_record_says_what_to_do(
@@ -175,7 +178,8 @@ def test_a_host_without_jobs_opens_with_its_events(
     ingest_files(tmp_path / "store", "kernel-log", [str(tmp_path / "kernel.log")], Options())
     page = open_page(tmp_path / "store", PAGE, node="login1", period="all")
     assert not page.exception
-    assert "no job" in page.title[0].value
+    assert page.title[0].value.startswith("login1 had 3 health events")
+    assert "no job" in whole(page)
     assert page.metric[2].value == "unknown"
     assert len(page.dataframe[0].value) == 3
     overview = open_page(tmp_path / "store", period="all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.actions import build_ledger
+from app.answers.fleet.actions import listed
+from app.widgets.page_head import RECORDS
+from tests.app.views.conftest import behind, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,20 +38,28 @@ def test_the_first_sentence_answers_and_the_numbers_follow(
     page = open_page(demo_store)
     assert not page.exception
     verdict = page.title[0].value.partition(":")[0]
-    assert verdict in ("Well", "Watch", "Act", "Unknown")
-    assert "RSC-1, by its definition" in page.title[0].value, "no quarter before is recorded"
+    assert verdict in ("Well", "Watch", "Act", "Not clear yet")
+    assert whole(page).startswith(page.title[0].value)
+    assert "RSC-1's 6.50 (by its definition)" in whole(page), "no quarter before is recorded"
     rate, mttf, *others = [metric.label for metric in page.metric]
-    assert rate.startswith("Failures per 1,000 node-days, 129+ GPUs")
+    assert rate == "Failures per 1,000 node-days", "of all sizes, whatever it is compared with"
     assert mttf.startswith("MTTF, ")
-    assert others == ["ETTR, 129+ GPUs", "Lost: failures, GPU-h", "Unexplained, GPU-h"]
+    assert others == ["ETTR, 129+ GPUs", "Lost: failures, GPU-h"]
 
 
 def test_what_to_do_stands_on_the_page_each_row_with_its_link(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
     page = open_page(demo_store, period="all")
-    rows = [text.value for text in page.markdown if "-badge[" in text.value]
-    assert 1 < len(rows) <= 7
+    texts = [*page.markdown]
+    places = [n for n, text in enumerate(texts) if text.value.startswith(":gray[:material/")]
+    rows = [texts[n].value for n in places]
+    assert 1 < len(rows) <= listed.SHOWN == 5
+    assert all(row.count("](") == 1 and "; " not in row for row in rows)
+    assert "GPU-h at stake" in [caption.value for caption in page.caption]
+    for stake in (texts[n + 1] for n in places):
+        assert re.fullmatch(r"not known|\*\*[\d,.]+\*\*", stake.value)
+        assert " At stake: " in stake.proto.help, "what and why are behind the stake"
     assert any("](incident?period=all&incident=" in row for row in rows)
     assert any("](stragglers?period=all&trace=" in row for row in rows)
 
@@ -56,20 +68,22 @@ def test_the_reference_and_the_size_of_the_address_are_those_of_the_answer(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
     page = open_page(demo_store, period="all", reference="RSC-2", job_gpus="4096")
-    assert "2.34 of RSC-2" in page.title[0].value
+    assert "RSC-2's 2.34 (by its definition)" in whole(page)
     assert page.metric[1].label == "MTTF, 4,096 GPUs"
     own = open_page(demo_store, period="all", reference="own last quarter")
-    assert own.title[0].value.startswith("Unknown: ")
-    assert own.title[0].value.endswith("nothing is recorded of the quarter before.")
+    assert own.title[0].value.startswith("Not clear yet: ")
+    assert whole(own).endswith("nothing is recorded of the quarter before.")
 
 
 def test_generated_data_carry_the_badge_and_the_page_says_what_it_rests_on(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    first = open_page(demo_store).caption[0].value
-    assert "synthetic data" in first
-    assert "Records: jobs" in first
-    assert "none of node_failures" in first
+    page = open_page(demo_store)
+    assert "synthetic data" in page.caption[0].value
+    assert "Records" not in page.caption[0].value
+    recorded = behind(page, "Records with gaps")
+    assert recorded.startswith("Records: jobs")
+    assert "none of node_failures" in recorded
 
 
 @pytest.mark.slow
@@ -90,12 +104,17 @@ def test_every_filter_of_a_link_is_applied_and_named(
     named = page.caption[0].value
     expected = {
         "all": "all time",
-        "custom": "2 Dec 2025 00:00 to 3 Dec 2025 00:00",
+        "custom": "2 Dec 2025",
         "demo": "demo",
-        "64": "64 GPUs and more",
+        "64": "jobs of 64+ GPUs",
     }
     for value in filters.values():
         assert expected.get(value, "") in named
+    behind_it = behind(page, *(words for _, words in RECORDS.values()))
+    if "from" in filters:
+        assert "2 Dec 2025 00:00 to 3 Dec 2025 00:00" in behind_it
+    if "min_gpus" in filters:
+        assert "rate counts jobs of 64 GPUs and more" in behind_it
 
 
 @pytest.mark.slow
@@ -115,7 +134,7 @@ def test_partition_and_account_filter(
 def test_a_number_opens_its_rows(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page = open_page(demo_store, period="all")
     before = len(page.dataframe)
-    page.button(key="rows_Failures per 1,000 node-days, 129+ GPUs").click().run()
+    page.button(key="rows_Failures per 1,000 node-days").click().run()
     assert not page.exception
     assert len(page.dataframe) == before + 1
     assert {"failed_at", "job_id", "state", "method"} <= set(page.dataframe[-1].value.columns)
@@ -137,7 +156,9 @@ def test_a_period_without_data_says_so_and_what_to_do(
         demo_store, period="custom", **{"from": "1999-01-01T00:00", "to": "1999-02-01T00:00"}
     )
     assert not page.exception
-    assert page.title[0].value.startswith("How often the fleet fails cannot be judged: ")
+    assert page.title[0].value == "How often the fleet fails cannot be judged"
+    assert whole(page).startswith(f"{page.title[0].value}: no failure could be seen, as ")
+    assert behind(page, "Blind: no failure could be seen").startswith("Records: none of jobs, ")
     assert any("choose a longer period" in text.value for text in page.markdown)
 
 
@@ -188,10 +209,18 @@ def test_a_change_is_a_number_only_where_it_is_clear(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
     page = open_page(demo_store, period="7d")
-    said = [each.value for each in page.caption if " before" in each.value]
-    assert said
-    for text in said:
-        assert text.endswith("before: no clear change") or text.startswith((":red[", ":green["))
+    said = [each for each in page.markdown if "-badge[" in each.value]
+    changes = [each for each in said if each.proto.help.endswith(" in the quarter before")]
+    assert changes
+    clear = r"(better|worse): [+-][\d.]+\s%"
+    verdict = "good|watch|act|unknown"
+    for each in said:
+        assert re.fullmatch(
+            rf":\w+-badge\[:material/\w+: (steady|maybe worse|{clear}|{verdict})\]", each.value
+        )
+    mttf = page.metric[1].proto.help
+    assert "Maybe worse: they do" in mttf, "the help tells what the states mean"
+    assert any(": maybe worse]" in each.value for each in changes), "a week has too few failures"
 
 
 @pytest.mark.slow
@@ -204,7 +233,8 @@ def test_the_ettr_is_that_of_the_size_asked_for_and_a_loss_has_its_price(
     build_ledger(store)
     first = open_page(store, period="all", min_gpus="64")
     shown = {metric.label: metric.value for metric in first.metric}
-    lost = first.button(key="rows_Lost: failures, GPU-h").label
-    assert " EUR; most by " in lost
+    (lost,) = (each for each in first.metric if each.label == "Lost: failures, GPU-h")
+    assert " EUR; most by " in lost.proto.help
+    assert first.button(key="rows_Lost: failures, GPU-h").label.startswith("most: ")
     alone = open_page(store, "views/efficiency/ettr.py", period="all", min_gpus="64")
     assert shown["ETTR, 64+ GPUs"] == alone.metric[0].value

@@ -10,8 +10,11 @@ import pytest
 
 from app.answers.efficiency import what_if
 from app.ask import of_store
+from app.widgets.page_head import KNOWN
+from app.words.plain import titled
 from data.filters import Selection
 from data.store import Store
+from tests.app.views.conftest import behind, in_sight, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +40,9 @@ def test_page_and_command_say_the_same_of_what_the_address_changes(
     with closing(Store.open(demo_store)) as store:
         wish = what_if.Wish(worst=2, interval=20.0, gpus=4096)
         answer = what_if.answer(of_store(store), Selection(), wish)
-    assert " with a checkpoint every 20 min: " in answer.sentence
-    assert page.title[0].value.replace("\N{NO-BREAK SPACE}", " ") == answer.sentence
+    assert ", with a checkpoint every 20 min, in " in answer.sentence
+    assert whole(page).replace("\N{NO-BREAK SPACE}", " ") == answer.sentence
+    assert page.title[0].value.replace("\N{NO-BREAK SPACE}", " ") == titled(answer.sentence)
     assert metrics(page) == {number.term.label: number.value for number in answer.numbers}
     assert "Best checkpoint interval, 4,096 GPUs" in metrics(page)
     assert len(page.get("plotly_chart")) == 2
@@ -60,7 +64,7 @@ def test_the_month_takes_the_place_of_the_period_of_every_other_page(
 def test_nothing_changed_is_said(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page = open_page(demo_store, PAGE, worst="0", every="as it was")
     assert not page.exception
-    assert page.title[0].value.endswith(" as it was: nothing is changed.")
+    assert whole(page).endswith(" as it was: nothing is changed.")
     assert metrics(page)["GPU-hours regained"] == "0"
 
 
@@ -76,9 +80,15 @@ def test_a_node_that_is_not_there_is_a_notice(
 def test_overview_leads_there_in_one_click(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    said = " ".join(caption.value for caption in open_page(demo_store, period="all").caption)
-    assert "GPUs every " in said
-    assert "[1,024 GPUs](planner?period=all&of_gpus=1024&over=chosen+period)" in said
+    overview = open_page(demo_store, period="all")
+    (said,) = (text for text in in_sight(overview) if "](planner?" in text)
+    link = re.fullmatch(r"\[Save every ([\d.]+ min)\]\((planner\?.*)\)", said)
+    assert link
+    (gpus,) = re.findall(
+        rf"Save a job of ([\d,]+) GPUs every {link[1]} \(", behind(overview, KNOWN)
+    )
+    asked = f"of_gpus={gpus.replace(',', '')}"
+    assert link[2] == f"planner?period=all&{asked}&over=chosen+period"
 
 
 def test_an_empty_store_says_which_commands_fill_it(
@@ -134,6 +144,8 @@ def test_the_best_interval_is_one_number_on_overview_planner_and_calculator(
     (link,) = (c.value for c in again.caption if "planner_tab=One+job" in c.value)
     named = dict(re.findall(r"[?&](gpus|rate|write)=([\d.]+)", link))
     job = open_page(demo_store, PAGE, **JOB, period="all", **named)
-    assert f"Best interval: {value} gives" in job.title[0].value.replace("\N{NO-BREAK SPACE}", " ")
+    title = job.title[0].value.replace("\N{NO-BREAK SPACE}", " ")
+    assert title.startswith(f"Save every {value} for an ETTR of ")
     overview = open_page(demo_store, "views/fleet/overview.py", period="all", job_gpus="512")
-    assert any(f"every {value} " in each.value for each in overview.caption)
+    assert any(text.startswith(f"[Save every {value}](planner?") for text in in_sight(overview))
+    assert f"Save a job of 512 GPUs every {value} (" in behind(overview, KNOWN)

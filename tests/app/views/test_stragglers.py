@@ -15,6 +15,7 @@ from app.answers.training import fix, fleet
 from app.ask.cached import ask
 from data.filters import Selection
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
+from tests.app.views.conftest import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,8 @@ def test_the_answer_names_worker_and_node(
     page = open_page(demo_store, PAGE, period="all", trace=name)
     assert not page.exception
     assert page.title[0].value.startswith("Worker dp ")
-    assert "times slower: fixing it gives back" in page.title[0].value
+    assert page.title[0].value.endswith(" times its ideal")
+    assert " times its ideal; fixing it gives back " in whole(page)
     assert "synthetic data" in page.caption[0].value
     assert [metric.label for metric in page.metric] == [
         "Slowdown",
@@ -86,20 +88,26 @@ def test_the_answer_names_worker_and_node(
         "Due to last stage",
         "Launch slowdown",
     ]
-    named = page.title[0].value.split("(")[1].split(")")[0]
+    named = whole(page).split("(")[1].split(")")[0]
     assert _says(page, f"[{named}](node?")
     assert _says(page, "in the order of the node list of job")
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("slow last stage", "Stage 3 makes"), ("uneven sequences", "Uneven sequence lengths make")],
+    [
+        ("slow last stage", "Stage 3 slows the run to 1.15 times its ideal; levelling the stages"),
+        ("uneven sequences", "Uneven sequence lengths slow the run to 1.53 times its ideal; "),
+    ],
 )
 def test_every_cause_has_its_sentence(
     open_page: Callable[..., AppTest], demo_store: Path, name: str, words: str
 ) -> None:
     label = _named(open_page(demo_store, PAGE, period="all"), name)
-    assert open_page(demo_store, PAGE, period="all", trace=label).title[0].value.startswith(words)
+    page = open_page(demo_store, PAGE, period="all", trace=label)
+    assert page.title[0].value == words.partition(";")[0]
+    assert whole(page).startswith(words)
+    assert " gives back " in whole(page)
 
 
 def test_commands_never_put_a_trace_into_the_demo(
@@ -181,7 +189,7 @@ def test_a_store_of_traces_alone_is_no_empty_store(
 ) -> None:
     page = open_page(own_store, PAGE)
     assert not page.exception
-    assert page.title[0].value.startswith("Worker dp 1, stage 0 makes")
+    assert page.title[0].value.startswith("Worker dp 1, stage 0 slows the run to ")
     assert "own" in page.caption[0].value
     assert "<b>" not in page.caption[0].value.replace("\\<b\\>", "")
     assert _says(page, "so nodes are unknown")

@@ -72,7 +72,7 @@ DESCRIBED = (
 )
 LONGEST_WHAT, LONGEST_WHY = 100, 220
 """Letters of what and why in documents."""
-SHOWN = 7
+SHOWN = 5
 """Rows that fit on the first screen."""
 NODES = 3
 """Nodes to drain that are always among the first rows: who drains nodes asks for no list."""
@@ -126,7 +126,8 @@ def first(rows: Sequence[Action], most: int) -> tuple[Action, ...]:
     for place, row in enumerate(rows):
         seen[row.kind] += 1
         few = seen[row.kind] <= (NODES if row.kind == "node" else OF_KIND)
-        turn = 2 if row.is_over or not few else 1  # what is over waits for all that is not
+        worth = row.gpu_hours is None or row.gpu_hours > 0
+        turn = 1 if few and worth and not row.is_over else 2  # what is over waits for all else
         turns.append((0 if turn == 1 and row.kind == "node" else turn, place))
     return tuple(rows[place] for place in sorted(place for _, place in sorted(turns)[:most]))
 

@@ -33,7 +33,7 @@ EXPLAINED = ("explain_key", "explain_value")
 NO_QUERY = Missing(
     "no_query",
     "No query was run yet.",
-    "Write one, or pick an example on the right: it answers when you press Run.",
+    "Write one, or pick an example.",
 )
 TITLES = {"csv": "CSV", "parquet": "Parquet", "json": "JSON", "xlsx": "XLSX"}
 

@@ -156,10 +156,10 @@ def buttons(scope: Scope) -> None:
             help="Ctrl+Enter in the editor does the same.",
         )
         st.caption(
-            f"At most {limits.wall_seconds:g} s, {limits.memory_mb:,} MB, "
-            f"{limits.max_rows:,} rows and {limits.max_columns:,} columns",
+            f"At most {limits.wall_seconds:g} s",
             help="One SELECT or EXPLAIN, in a process of its own that reaches nothing but this "
-            f"snapshot. At most {limits.cpu_seconds} s of processor time, "
+            f"snapshot. At most {limits.memory_mb:,} MB of memory, {limits.max_rows:,} rows and "
+            f"{limits.max_columns:,} columns, {limits.cpu_seconds} s of processor time, "
             f"{limits.max_bytes // 2**20} MB and {limits.max_values:,} values of rows; nothing "
             "spills to a disk.",
             width="content",

@@ -44,8 +44,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
             page.missing(links.NONE_GIVEN)
         return
     with head:
-        page_head.of_file(answer.sentence, sent.name)
+        terms = [number.term for number in answer.numbers]
+        page_head.of_file(answer.sentence, sent.name, notes=answer.notes, terms=terms)
         page.headlines(answer.numbers, scope)
-        page.notes(answer.notes)
     page.blocks(answer.blocks, scope)
-    page.method([number.term for number in answer.numbers])

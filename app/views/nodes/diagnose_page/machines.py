@@ -29,9 +29,10 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     answer = _of_store(scope) if of == STORE else _of_file()
     shown = answer or machines.NOTHING
     with head:
-        page_head.of_one(shown.sentence, shown.about, scope)
+        page_head.of_one(shown.sentence, shown.about, scope, notes=shown.notes)
     if answer is not None:
-        page.show(answer, scope)
+        page.headlines(answer.numbers, scope)
+        page.blocks(answer.blocks, scope)
 
 
 def _of_store(scope: Scope) -> Answer | None:

@@ -30,16 +30,15 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     )
     answer = lemons.answer(ask, scope.selection, days=days)
     with head:
-        page_head.show(answer.sentence, scope)
-        if answer.numbers:
-            page.headlines(answer.numbers, scope)
-        page.notes(answer.notes)
+        terms = [number.term for number in answer.numbers]
+        page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
+        page.headlines(answer.numbers, scope)
     page.blocks(answer.blocks[:1], scope)
     tickets = {row["node"]: row for row in answer.record if row["ticket"]}
     if tickets:
-        chosen = st.selectbox("Ticket and command of", list(tickets), key="ticket_of")
-        st.code(tickets[chosen]["command"], language=None, wrap_lines=True)
-        st.code(tickets[chosen]["ticket"], language=None, wrap_lines=True)
-        copy_button.text("Copy the ticket", tickets[chosen]["ticket"])
+        with st.popover("Drain command and ticket", icon=":material/terminal:", type="tertiary"):
+            chosen = st.selectbox("Of", list(tickets), key="ticket_of")
+            st.code(tickets[chosen]["command"], language=None, wrap_lines=True)
+            st.code(tickets[chosen]["ticket"], language=None, wrap_lines=True)
+            copy_button.text("Copy the ticket", tickets[chosen]["ticket"])
     page.blocks(answer.blocks[1:], scope)
-    page.method([number.term for number in answer.numbers])

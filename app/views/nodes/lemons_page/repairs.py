@@ -28,8 +28,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     )
     answer = repairs.answer(ask, scope.selection, horizon_days=horizon)
     with head:
-        page_head.show(answer.sentence, scope)
+        terms = [*(number.term for number in answer.numbers), *answer.terms]
+        page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
         page.headlines(answer.numbers, scope)
-        page.notes(answer.notes)
     page.blocks(answer.blocks, scope)
-    page.method([*(number.term for number in answer.numbers), *answer.terms])

@@ -45,8 +45,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
             results = upload.examined("validation", [sent], least_similarity=least)
     answer = validation.answer(ask, scope.selection, results, horizon_days=horizon)
     with head:
-        page_head.show(answer.sentence, scope)
+        terms = [number.term for number in answer.numbers]
+        page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
         page.headlines(answer.numbers, scope)
-        page.notes(answer.notes)
     page.blocks(answer.blocks, scope)
-    page.method([number.term for number in answer.numbers])

@@ -38,7 +38,7 @@ HELP = {
 
 def wished() -> what_if.Wish:
     """The period, the nodes, the interval and the job."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.popover("Change what is played", type="tertiary", icon=":material/tune:", key="again"):
         inputs.choice(
             "Of",
             [CHOSEN, MONTH],
@@ -123,21 +123,18 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
             page_head.of_one("What would have been regained?", "Nothing is played again.", scope)
         return
     with head:
-        page_head.show(answer.sentence, dated)
+        page_head.show(answer.sentence, dated, notes=answer.notes, terms=answer.terms)
     page.headlines(answer.numbers, dated)
     job = answer.record["best_interval"]
-    of_job = "" if job is None else best_interval.sentence(job)
-    if of_job:
-        calculator = links.page("planner", best_interval.as_address(job), "all that moves its ETTR")
-        st.caption(f"{escaping.escaped(of_job)} The calculator shows {calculator}.")
+    if job is not None:
+        calculator = links.page("planner", best_interval.as_address(job), "What moves its ETTR?")
+        st.caption(f"{escaping.escaped(best_interval.in_short(job))} {calculator}")
     charts = [block for block in answer.blocks if not isinstance(block, Table)]
     if len(charts) > 1:
         page.beside(charts, [1, 1], dated)
     else:
         page.blocks(charts, dated)
-    page.notes([note for note in answer.notes if note != of_job])
     tables = {block.key: block for block in answer.blocks if isinstance(block, Table)}
     if "left_out" in tables:
         page.blocks([tables["left_out"]], scope)
     page.blocks([block for key, block in tables.items() if key != "left_out"], dated)
-    page.method(answer.terms)

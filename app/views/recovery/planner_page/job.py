@@ -41,13 +41,13 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
             rate_per_1000_node_days=ettr.failure_rate(ask, scope.selection) if of_store else None,
         )
         with head:
-            page_head.show(answer.sentence or expected.NOTHING_FAILS, scope)
+            said = answer.sentence or expected.NOTHING_FAILS
+            page_head.show(said, scope, notes=answer.notes)
         forms, slopes = st.columns(2, gap="large")
         with forms:
             page.blocks([answer.table("ettr_by_form")], scope)
         with slopes:
             page.blocks([answer.chart("sensitivities")], scope)
-        page.notes(answer.notes)
     figures = expected.published()
     with st.expander("Published figures and ours", icon=":material/function:", type="compact"):
         st.markdown(figures.sentence)
