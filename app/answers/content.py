@@ -95,8 +95,6 @@ class Number:
     """The rows behind it."""
     says: str = ""
     """What stands below it on a page; its interval where that is empty."""
-    judged: State | None = None
-    """Good, to be watched, bad or unknown by a verdict; by its change where that is None."""
     weeks: tuple[float, ...] = ()
     """Its values of the last weeks, the oldest first."""
 
@@ -105,8 +103,8 @@ class Number:
         """Good, to be watched, bad or unknown; None where there is nothing to judge it by."""
         if self.value == numbers.UNKNOWN:
             return "unknown"
-        if self.judged is not None or self.change is None:
-            return self.judged
+        if self.change is None:
+            return None
         return self.change.state(higher_is_better=self.higher_is_better)
 
 
@@ -204,6 +202,8 @@ class Table:
     """What is behind a row; its arguments end with the values of the columns that it names."""
     everything: Part | None = None
     """All rows, where these are only the first of them."""
+    searched: bool = True
+    """Whether many rows have a search box above them; a page may have its own."""
     wrapped: bool = False
     """Whether long texts take several lines."""
     beside: tuple[Part, ...] = ()

@@ -98,7 +98,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
         during=Period(parts.mttf.from_at, parts.mttf.to_at, request.timezone),
         filters=filters_in_words(selection, names),
         answer=mttf.fleet_sentence(parts.mttf, parts.job),
-        summary=_summary(parts),
+        summary=_summary(parts, request.selection),
         headlines=headlines,
         notes=mttf.notes(parts.mttf, selection),
         sections=_sections(parts),
@@ -155,23 +155,24 @@ def _costliest(rows: pd.DataFrame, total: int) -> Table:
     return replace(incidents.brief(rows, title, "No incident touches the period."), note=note)
 
 
-def _summary(parts: _Parts) -> tuple[str, ...]:
+def _summary(parts: _Parts, selection: Selection) -> tuple[str, ...]:
     """What else there is to say, most important first."""
     sentences = [
         mttf.change_in_words(parts.mttf, parts.before),
         parts.recounted,
         summary.sentence(parts.failures),
         *summary.details(parts.failures, parts.cost),
-        _incidents(parts),
+        _incidents(parts, selection),
         nodes.sentence(parts.fleet),
     ]
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _incidents(parts: _Parts) -> str:
+def _incidents(parts: _Parts, selection: Selection) -> str:
     """How many incidents, at what cost, and which is the largest."""
     seen = parts.mttf.sight
-    sentence = incidents.in_words(parts.incidents, seen) if seen else ""
+    lost, *_ = ledger_parts.lost_to_failures(parts.cost, selection)
+    sentence = incidents.in_words(parts.incidents, seen, lost) if seen else ""
     if parts.not_derived and not parts.incidents.n_incidents:
         return parts.not_derived
     if not len(parts.costliest):

@@ -18,7 +18,7 @@ from app.words import escaping, numbers, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from app.answers.content import Answer, Block, Number, Part
+    from app.answers.content import Answer, Block, Change, Number, Part, State
     from app.show.scope import Scope
 
 
@@ -166,17 +166,16 @@ STATES = {
     "good": ("green", "check"),
     "watch": ("orange", "visibility"),
     "bad": ("red", "priority_high"),
-    "unknown": ("gray", "question_mark"),
 }
 """State -> its colour and sign."""
 
 
 def _state(number: Number) -> str | None:
     """The state as a badge; None where there is none."""
-    if number.state is None:
-        return None
+    if number.state is None or number.change is None:
+        return None  # a value that is unknown says so itself
     colour, icon = STATES[number.state]
-    return f":{colour}-badge[:material/{icon}: {_in_words(number)}]"
+    return f":{colour}-badge[:material/{icon}: {_in_words(number.change, number.state)}]"
 
 
 BARS = (
@@ -198,15 +197,12 @@ def _line(weeks: Sequence[float]) -> str:
     return "".join(BARS[min(last, int(len(BARS) * max(value, 0.0) / most))] for value in weeks)
 
 
-def _in_words(number: Number) -> str:
-    """What a state is called: of a change how it changed."""
-    if number.judged is not None or number.change is None:
-        return {"good": "good", "watch": "watch", "bad": "act"}.get(str(number.state), "unknown")
-    if not number.change.certain:
-        return "maybe worse" if number.state == "watch" else "steady"
-    return f"{'better' if number.state == 'good' else 'worse'}: " + numbers.percent(
-        number.change.ratio, signed=True
-    )
+def _in_words(change: Change, state: State) -> str:
+    """How it changed."""
+    if not change.certain:
+        return "maybe worse" if state == "watch" else "steady"
+    better = "better" if state == "good" else "worse"
+    return f"{better}: {numbers.percent(change.ratio, signed=True)}"
 
 
 def _before(number: Number) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
+from pandas.api.types import is_numeric_dtype
 
 from analytics.estimate import Estimate
 from app.answers.content import Table
@@ -19,7 +20,7 @@ from app.show import export, links
 from app.words import cells, escaping, moments, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from app.answers.content import Part
     from app.show.scope import Scope
@@ -33,7 +34,7 @@ ROWS_UNSCROLLED = 12
 SCROLLED_PX = 420
 WRAPPED_PX = 66
 """Least height of rows whose texts may take several lines: a grid breaks them from 4 rem on."""
-LINE_PX, LINE_CHARS, MOST_LINES = 18, 80, 7
+LINE_PX, LINE_CHARS, MOST_LINES = 18, 80, 9
 """Height of a line of such a text, how much of it a line holds, and the most lines of a row."""
 CHAR_PX, CELL_PX = 7, 16
 """Width of a character of a table, and of what stands beside a text."""
@@ -76,7 +77,8 @@ def show(
         matches = kept(rounded_frame, plain)
         if len(table) > SMALL or (total or 0) > SMALL:
             with st.container(horizontal=True, vertical_alignment="center"):
-                matches = matching(matches, _search(table.key))
+                if table.searched:
+                    matches = matching(matches, _search(table.key))
                 _download(table, everything, scope)
                 more = everything is not None and total is None and len(table) == FEW
                 count = FIRST if more else _counts(len(matches), total or len(table))
@@ -112,7 +114,7 @@ def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | 
             for name, config in _config(column, shown, scope.timezone).items()
         },
         height="content" if len(shown) <= ROWS_UNSCROLLED else SCROLLED_PX,
-        row_height=_wrapped_px(shown) if table.wrapped else None,
+        row_height=_wrapped_px(table.columns, shown) if table.wrapped else None,
         placeholder=DASH,
         key=key,
         on_select=partial(_pick, key),
@@ -122,18 +124,21 @@ def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | 
     return picked
 
 
-def _wrapped_px(shown: pd.DataFrame) -> int:
+def _wrapped_px(columns: Sequence[Column], shown: pd.DataFrame) -> int:
     """Height at which the longest text of the rows is whole.
 
-    >>> _wrapped_px(pd.DataFrame({"why": ["x" * 300]})), _wrapped_px(pd.DataFrame({"n": [1]}))
-    (84, 66)
+    >>> why, narrow = cells.Column("why", "Why"), cells.Column("why", "Why", px=216)
+    >>> rows = pd.DataFrame({"why": ["x" * 200]})
+    >>> _wrapped_px([why], rows), _wrapped_px([narrow], rows), _wrapped_px([], rows)
+    (66, 156, 66)
     """
-    texts = shown.select_dtypes(exclude="number")
-    longest = max(
-        (len(text) for _, column in texts.items() for text in column.astype(str)), default=0
-    )
-    lines = min(-(-longest // LINE_CHARS), MOST_LINES)
-    return max(WRAPPED_PX, 12 + LINE_PX * lines)
+    lines = 1
+    for column in columns:
+        if column.shown and column.key in shown and not is_numeric_dtype(shown[column.key]):
+            longest = shown[column.key].astype(str).str.len().max()
+            a_line = LINE_CHARS if column.px is None else (column.px - CELL_PX) // CHAR_PX
+            lines = max(lines, -(-int(longest) // a_line))
+    return max(WRAPPED_PX, 12 + LINE_PX * min(lines, MOST_LINES))
 
 
 def _pick(key: str) -> None:
@@ -290,7 +295,7 @@ def _plain(column: Column, title: str, text: str | None, values: pd.Series, time
     if column.kind == "flag":
         return st.column_config.CheckboxColumn(title, help=text)
     if column.kind == "text":
-        return st.column_config.TextColumn(title, help=text)
+        return st.column_config.TextColumn(title, help=text, width=column.px)
     form = _form_of_ratios(values) if column.kind in ("ratio", "decimal") else "localized"
     return st.column_config.NumberColumn(title, help=text, format=form)
 

@@ -15,7 +15,7 @@ from app.ask.cached import ask, fresh, store_root
 from app.show import links, page
 from app.widgets import notice
 from app.words import escaping, numbers
-from app.words.plain import shortened
+from app.words.plain import shortened, unbracketed
 
 if TYPE_CHECKING:
     from app.answers.fleet.actions.listed import Listed, PutOff
@@ -73,7 +73,7 @@ def _line(action: Action) -> None:
 
 def _in_short(text: str) -> str:
     """The first clause of a text, without what stands in brackets."""
-    clause = text.partition(";")[0].partition(" (")[0].partition(": ")[0]
+    clause = unbracketed(text).partition(";")[0].partition(": ")[0]
     return shortened(clause, LONGEST)
 
 

@@ -51,6 +51,8 @@ class Column:
     """Whether people see it; what is not shown serves links and downloads."""
     wide: bool = False
     """Whether only a page, which scrolls sideways, has room for it."""
+    px: int | None = None
+    """Its width on a page, where its texts break into lines; None where it takes what it needs."""
 
 
 def titles(column: Column) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def titled(sentence: str) -> str:
     >>> titled("Watch: 7 failures (5 to 9), above the 4 of " + "before " * 12)
     'Watch: 7 failures'
     """
-    bare = _BRACKETS.sub("", sentence)
+    bare = unbracketed(sentence)
     first, _, rest = bare.partition(". ")
     if rest and _words(first) <= MOST_TITLE_WORDS:
         return first
@@ -93,6 +93,16 @@ def titled(sentence: str) -> str:
         if kept and _words(bare[: kept[-1]]) >= fewest:
             return bare[: kept[-1]].rstrip(".;:,")
     return sentence.removesuffix(".")
+
+
+def unbracketed(text: str) -> str:
+    """A text without what stands in brackets, and in brackets within them.
+
+    >>> unbracketed("GPU memory error (HBM: double bit (ECC)) on n1 (16 GPUs)")
+    'GPU memory error on n1'
+    """
+    bare = _BRACKETS.sub("", text)
+    return bare if bare == text else unbracketed(bare)
 
 
 def _words(text: str) -> int:

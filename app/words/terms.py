@@ -29,7 +29,7 @@ KOKOLIS = "Kokolis et al., arXiv 2410.21680"
 LIN = "Lin et al., arXiv 2505.05713"
 PER_NODE_DAYS = "per 1,000 node-days"
 DEFINITIONS = {
-    "infrastructure": "hardware or system software by any evidence that survives the weighing, or "
+    "infrastructure": "hardware or system software by the evidence that weighs most, or "
     "NODE_FAIL or another lost node; never what its user cancelled",
     "paper": "NODE_FAIL, or FAILED with a critical check near its end, whatever the verdict "
     "(Kokolis et al., arXiv 2410.21680)",

@@ -25,6 +25,7 @@ from app.ask import of_store, once
 from app.reports import kinds
 from data.errors import DataError
 from data.filters import Selection
+from data.queries import fleet
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FROM, TO = datetime(2025, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
-EVERYTHING = Selection(from_at=FROM, to_at=TO)
-ASKED = {"--from": "2025-01-01", "--to": "2027-01-01", "--min-gpus": "0", "--format": "json"}
+LAST = timedelta(days=28)
+"""The period that pages open with."""
 NAMED = re.compile("fail|lost|unexplained|unknown|hardware|held|ledger")
 """Keys of what the test is about: failures, whose fault they were, and what they cost."""
 KEYS = {
@@ -48,6 +49,14 @@ KEYS = {
     "Held by failed jobs, GPU-h": "held_by_failed_jobs_gpu_hours",
 }
 """What JSON calls the quantity of a label."""
+SAID = {
+    "Failures per 1,000 node-days": re.compile(r"([\d.,]+) failures per 1,000 node-days"),
+    "Lost: failures, GPU-h": re.compile(
+        r"((?:\S+ to )?[\d.,]+) were lost to f|failures lost ((?:\S+ to )?[\d.,]+) GPU-h"
+    ),
+    "Slowdown": re.compile(r"([\d.,]+) times its ideal"),
+}
+"""How a title tells a headline number: the first such number of its sentence."""
 ROWS = ("cause", "domain", "bucket", "definition", "state")
 """Columns that say what a row of a record is about."""
 ESTIMATE = ("value", "lower", "upper", "n")
@@ -105,7 +114,24 @@ Values = dict[str, dict[str, Any]]
 """Label or key -> where it stands -> its value."""
 
 
-def answers(store: Store) -> Iterator[tuple[str, Answer]]:
+def periods(store: Store) -> dict[str, Selection]:
+    """All years, and the last weeks that have records."""
+    end = fleet.extent(store)[1]
+    return {
+        "all": Selection(from_at=FROM, to_at=TO),
+        "last weeks": Selection(from_at=end - LAST, to_at=end),
+    }
+
+
+def asked(selection: Selection) -> dict[str, str]:
+    """The options of commands that choose the same."""
+    assert selection.from_at is not None
+    assert selection.to_at is not None
+    from_at, to_at = (f"{at:%FT%T}Z" for at in (selection.from_at, selection.to_at))
+    return {"--from": from_at, "--to": to_at, "--min-gpus": "0", "--format": "json"}
+
+
+def answers(store: Store, selection: Selection) -> Iterator[tuple[str, Answer]]:
     """Every answer that needs no more than a selection, found in its module."""
     ask = once(of_store(store))
     for found in pkgutil.walk_packages(app.answers.__path__, "app.answers."):
@@ -124,7 +150,7 @@ def answers(store: Store) -> Iterator[tuple[str, Answer]]:
         if not all(isinstance(each, type) and _needs_nothing(each) for each in chosen):
             continue
         try:
-            said = question(ask, EVERYTHING, *(each() for each in chosen))
+            said = question(ask, selection, *(each() for each in chosen))
         except (DataError, AnalysisError):
             continue  # it says itself what it needs
         if isinstance(said, Answer):
@@ -138,13 +164,15 @@ def _needs_nothing(kind: type) -> bool:
     )
 
 
-def commands(root: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[str, Any]]:
+def commands(
+    root: Path, selection: Selection, capsys: pytest.CaptureFixture[str]
+) -> Iterator[tuple[str, Any]]:
     """What every command that takes the filters of a store prints as JSON, its summary too."""
     for name, text in app.cli.commands().items():
         known = app.cli.parser_of(name, text)._option_string_actions
         if not {"--store", "--from", "--format"} <= set(known) or "--out" in known:
             continue
-        options = [part for pair in ASKED.items() if pair[0] in known for part in pair]
+        options = [part for pair in asked(selection).items() if pair[0] in known for part in pair]
         for more in ([], ["--summary"]):
             if not set(more) <= set(known):
                 continue
@@ -158,22 +186,31 @@ def commands(root: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[s
                 yield " ".join([name, *more]), printed if isinstance(printed, dict) else {}
 
 
-def reports(store: Store) -> Iterator[tuple[str, Any]]:
+def reports(store: Store, selection: Selection) -> Iterator[tuple[str, Any]]:
     """Every report about the whole fleet."""
     for name, kind in kinds.kinds().items():
         if not kind.metavar:
-            yield f"report {name}", kinds.report(store, name, EVERYTHING)
+            yield f"report {name}", kinds.report(store, name, selection)
 
 
-def gathered(root: Path, capsys: pytest.CaptureFixture[str]) -> Values:
+def gathered(root: Path, period: str, capsys: pytest.CaptureFixture[str]) -> Values:
     """Labels of headline numbers and keys of JSON, each with its value wherever it stands."""
     found: Values = defaultdict(dict)
     with closing(Store.open(root)) as store:
-        for where, said in (*answers(store), *reports(store)):
+        selection = periods(store)[period]
+        for where, said in (*answers(store, selection), *reports(store, selection)):
             for number in said.numbers if isinstance(said, Answer) else said.headlines:
                 label = number.term.label
                 found[KEYS.get(label, label)][where] = _plain(number.exact, number.value)
-    for where, record in commands(root, capsys):
+                if label in SAID:
+                    found[f"{label}, as printed"][where] = number.value
+            for label, pattern in SAID.items():
+                if told := pattern.search(
+                    said.sentence if isinstance(said, Answer) else said.answer
+                ):
+                    value = next(group for group in told.groups() if group)
+                    found[f"{label}, as printed"][f"{where}, title"] = value
+    for where, record in commands(root, selection, capsys):
         for key, value in _leaves(record):
             at = f"faultline {where}: {key}" if key in KEYS else f"faultline {where}"
             found[KEYS.get(key, key)][at] = value
@@ -220,16 +257,18 @@ STORES = ["sight of a part", "accounting alone", "failure log alone", "demo"]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("period", ["all", "last weeks"])
 @pytest.mark.parametrize("name", STORES)
 def test_what_is_called_the_same_is_the_same_on_every_page_command_and_report(
     name: str,
+    period: str,
     stores: dict[str, Path],
     request: pytest.FixtureRequest,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     root = stores[name] if name in stores else request.getfixturevalue("demo_store")
-    found = gathered(root, capsys)
-    print(table_of(found, name))
+    found = gathered(root, period, capsys)
+    print(table_of(found, f"{name}, {period}"))
     differ = {key: where for key, where in found.items() if len(set(map(repr, where.values()))) > 1}
     assert not differ
     assert all(len(found[key]) > 2 for key in ("failures", "lost_to_failures_gpu_hours"))

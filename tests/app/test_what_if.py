@@ -85,7 +85,7 @@ def test_the_month_without_its_worst_node_is_what_a_hand_counts(ask: Ask) -> Non
 
 def test_nothing_changed_regains_nothing_and_the_best_interval_is_the_lowest(ask: Ask) -> None:
     answer = played(ask, AS_WAS)
-    assert answer.sentence == "January 2026 (UTC) as it was: nothing is changed."
+    assert answer.sentence == "Nothing is changed: January 2026 (UTC) as it was."
     for wish in (AS_WAS, replace(AS_WAS, interval=60.0)):  # hourly, as is assumed of them anyway
         assert played(ask, wish).record["regained"].value == 0.0
     best = played(ask, replace(AS_WAS, interval="best")).record

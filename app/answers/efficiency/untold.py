@@ -41,7 +41,7 @@ def bounded_cost(lost: Bucket, cause: str | None) -> str:
 def node_hours_in_words(node_hours: Mapping[str, float], unknown: str) -> str:
     """How long their nodes ran, and what of it is not known.
 
-    >>> sentence({"cpu": 48.0}, "where they went")
+    >>> node_hours_in_words({"cpu": 48.0}, "where they went")
     'No job of cpu states GPUs: time is counted in node-hours (nodes x running time), 48.0 in this \
 selection; where they went is not known.'
     """

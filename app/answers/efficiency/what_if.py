@@ -25,7 +25,6 @@ from app.words.cells import Column
 from app.words.glossary import of_efficiency
 from app.words.glossary.of_efficiency import BY_INTERVAL, BY_NODES, GIVEN_UP, REGAINED
 from app.words.periods import Period
-from app.words.plain import in_a_row
 from data.errors import DataError
 from data.queries import efficiency, exposure, fleet
 from data.queries import what_if as queries
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-MOST_NAMED = 3
 MOST_RUNS = 20
 UNNAMED = "in a cluster of these nodes no failure names a node, or no other node ran jobs"
 NODES_UNKNOWN = f"{UNNAMED}, so what nodes left out regain is unknown"
@@ -155,9 +153,10 @@ class Shown:
         if not changed and self.chosen.nodes:
             return f"{when}: {NODES_UNKNOWN}."
         if not changed:
-            return f"{when} as it was: nothing is changed."
+            return f"Nothing is changed: {when} as it was."
         hours, of = found.regained, numbers.number(found.as_was.value)
-        again = f"{', '.join(changed)}, in {when}"
+        during = f"{'from' if ' to ' in when else 'in'} {when}"
+        again = f"{', '.join(changed)}, {during}"
         if hours.value is None:
             why = "no run on several nodes was interrupted"
             return f"What is regained {again} is unknown: {why}."
@@ -178,12 +177,9 @@ class Shown:
     def _changed(self) -> list[str]:
         """What is otherwise than it was."""
         parts = []
-        several = len({cluster for cluster, _ in self.chosen.nodes}) > 1
-        names = [f"{of}/{node}" if several else node for of, node in self.chosen.nodes]
+        names = [node for _, node in self.chosen.nodes]
         if names and self.found.by_nodes.value is not None:
-            more = len(names) - MOST_NAMED
-            rest = [f"{more:,} more"] if more > 0 else []
-            parts.append(f"without {in_a_row(names[:MOST_NAMED] + rest)}")
+            parts.append(f"without {names[0] if len(names) == 1 else f'{len(names):,} nodes'}")
         if self.found.interval_min is not None:
             parts.append(f"with a checkpoint every {_minutes(self.found.interval_min)}")
         return parts

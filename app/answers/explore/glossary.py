@@ -64,11 +64,21 @@ def listed(shown: Found) -> Table:
     """The terms of headline numbers and of what counts as a failure, page by page; what explains a
     column or a cause is found by a search."""
     rows = [
-        (entry.term.label, entry.term.definition, entry.group, entry.key)
+        (entry.term.label, _first_sentence(entry.term.definition), entry.group, entry.key)
         for entry in shown.entries
         if not (entry.term.of_column or entry.group in (CAUSES, COMMANDS))
     ]
-    return Table("terms", "Terms", LISTED, rows, wrapped=True)
+    return Table("terms", "Terms", LISTED, rows, searched=False, wrapped=True)
+
+
+def _first_sentence(definition: str) -> str:
+    """What a list says; its entry says the rest.
+
+    >>> _first_sentence("Time per failure. Of all jobs.")
+    'Time per failure.'
+    """
+    first, full_stop, _ = definition.partition(". ")
+    return first + full_stop.rstrip()
 
 
 def answer(shown: Found) -> Answer:

@@ -189,10 +189,12 @@ def who_acts(one: Incident) -> str:
 
 
 def basis(one: Incident, timezone: str) -> str:
-    """Which incident, where, when, and what became of it."""
+    """Of which domain it is, which incident, where and when."""
     row, hours = one.row, one.lasted_hours
+    decided_by = ", as a person decided" if row["decided"] else ""
     return " · ".join(
         [
+            f"{domains.title(str(row['domain']))}{decided_by}",
             f"incident {row['incident_id']}",
             f"cluster {row['cluster']}",
             f"began {numbers.moment(row['start_at'], timezone)}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin
 
+from analytics.estimate import Estimate
 from analytics.failures.incident_rate import IncidentSummary, incident_summary
 from analytics.frames import DEFINITION
 from app.answers.columns import columns
@@ -195,7 +196,9 @@ def answer(
         return _unknown(Answer(logged, (), (NOT_DERIVED,)), summary, seen)
     choice = Choice(selection, kind, address=address)
     cost = ask(ledger.if_built, selection, conf_level=conf_level)
-    headline, said = headlines(summary, choice, cost), in_words(summary, seen)
+    headline = headlines(summary, choice, cost)
+    lost = next(number for number in headline if number.term is terms.LOST_TO_FAILURES)
+    said = in_words(summary, seen, lost)
     unhit = seen.jobs_unknown and not summary.n_with_jobs
     if not summary.n_incidents:
         none = _none(ask, selection, kind)
@@ -262,17 +265,17 @@ def not_derived(ask: Ask, selection: Selection) -> str:
     )
 
 
-def in_words(summary: IncidentSummary, seen: Sight) -> str:
+def in_words(summary: IncidentSummary, seen: Sight, lost: Number) -> str:
     """What happened, as far as sources could show it."""
     if not summary.n_incidents and seen.none:
         return sight.refused(WHAT, seen)
     if summary.n_incidents and not summary.n_with_jobs and seen.jobs_unknown:
         n = numbers.counted(summary.n_incidents, "incident")
         return f"{n}; {_open(summary)}; {sight.refused('whether they hit jobs', seen)}"
-    return sentence(summary)
+    return sentence(summary, lost)
 
 
-def sentence(summary: IncidentSummary) -> str:
+def sentence(summary: IncidentSummary, lost: Number) -> str:
     """What happened, and how many incidents are open."""
     if not summary.n_incidents:
         return "No incident in this selection."
@@ -282,18 +285,20 @@ def sentence(summary: IncidentSummary) -> str:
             f"{numbers.counted(summary.n_incidents, 'incident')}, none of which hit a job; "
             f"{_open(summary)}."
         )
-    return f"{numbers.counted(n, 'incident')} hit jobs{_cost(summary)}; {_open(summary)}."
+    return f"{numbers.counted(n, 'incident')} hit jobs{_cost(summary, lost)}; {_open(summary)}."
 
 
-def _cost(summary: IncidentSummary) -> str:
+def _cost(summary: IncidentSummary, lost: Number) -> str:
+    """What failures lost, as the headline says; the first cause where that is more than a bound."""
     total, first = summary.ledger_gpu_hours, summary.costliest
     if not total or first is None:
         return ""
-    lost = f", failures lost {numbers.number(total)} GPU-hours"
-    if len(summary.by_cause) == 1:
-        return lost
+    said = f", failures lost {lost.value} GPU-hours"
+    bounded = isinstance(lost.exact, Estimate) and lost.exact.value is None
+    if bounded or len(summary.by_cause) == 1:
+        return said
     title, share = first.title.partition(" (")[0], (first.ledger_gpu_hours or 0.0) / total
-    return f"{lost}, {numbers.percent(share)} of them by {_lowered(title)}"
+    return f"{said}, {numbers.percent(share)} of them by {_lowered(title)}"
 
 
 def _lowered(title: str) -> str:

@@ -210,7 +210,8 @@ def sentence(one: Node, known: Collection[str], without: str | None = None) -> s
     }
     said = [text for name, (rows, text) in counts.items() if len(rows) or name in known]
     unseen = [name for name, (rows, _) in counts.items() if rows.empty and name not in known]
-    happened = f"{one.node} {in_a_row(said)} in this period" if said else f"{one.node}"
+    happened = f"{one.node} {in_a_row(said)}" if said else f"Nothing was seen of {one.node}"
+    happened = f"{happened} in this period"
     if not unseen:
         return f"{happened}."
     return f"{happened}; whether it {in_a_row(unseen, 'or')} {sight.CANNOT}: {UNSHOWN}."

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.reliability.mttf import MttfReport
-    from app.answers.content import State
     from app.ask import Ask
     from data.filters import Selection
 
@@ -29,13 +28,6 @@ OWN = "own last quarter"
 PUBLISHED = {"RSC-1": RSC1_RATE, "RSC-2": RSC2_RATE}
 """Published fleets with their failures per 1,000 node-days."""
 REFERENCES = (OWN, *PUBLISHED)
-STATES: dict[Verdict, State] = {
-    "well": "good",
-    "watch": "watch",
-    "act": "bad",
-    "unknown": "unknown",
-}
-"""Verdict -> the state of the rate."""
 WORDS: dict[Verdict, str] = {
     "well": "Well", "watch": "Watch", "act": "Act", "unknown": "Not clear yet",
 }  # fmt: skip
@@ -58,6 +50,8 @@ class Judged:
     selection: Selection
     """What is counted, by the definition of the reference."""
     report: MttfReport
+    own: MttfReport
+    """By the definition of the page, whose rate is that of every other page."""
     rate: Estimate
     than: Estimate
     """The reference, per 1,000 node-days."""
@@ -69,6 +63,7 @@ def judged(ask: Ask, selection: Selection, reference: str | None = None) -> Judg
     Where failures could not all be seen, nothing is said beside a published rate.
     """
     report, quarter = ask(mttf.measured, selection), ask(mttf.measured_before, selection)
+    own = report
     name = reference or (OWN if quarter is not None else "RSC-1")
     than = unknown(CONF_LEVEL, 0)
     if name == OWN and quarter is not None:
@@ -79,7 +74,7 @@ def judged(ask: Ask, selection: Selection, reference: str | None = None) -> Judg
         than = Estimate(value, value, value, CONF_LEVEL, 0)
     rate = report.rate.rate_per_1000_node_days
     verdict = fleet_verdict(rate, than, blind=report.blind)
-    return Judged(verdict, name, selection, report, rate, than)
+    return Judged(verdict, name, selection, report, own, rate, than)
 
 
 def by_paper(selection: Selection) -> Selection:
@@ -92,18 +87,21 @@ def sentence(shown: Judged) -> str:
     """The verdict, and what it rests on; no verdict where nothing ran."""
     if not shown.report.rate.exposure:
         return mttf.fleet_sentence(shown.report)
-    said = mttf.rate_in_words(shown.report)
+    said = mttf.rate_in_words(shown.own)
     blind = shown.verdict == "unknown" and shown.report.failures_known is None
     word = CANNOT.capitalize() if blind else WORDS[shown.verdict]
     said = f"{word}: {said[:1].lower()}{said[1:]}"
+    if shown.report is not shown.own:
+        by = mttf.rate_in_words(shown.report)
+        said += f"; as {shown.reference} counts, {by[:1].lower()}{by[1:]}"
     if shown.than.value is not None and not blind:
         own = shown.reference == OWN
         whose = "the quarter before's" if own else f"{shown.reference}'s"
         width = f" ({numbers.interval(shown.than)})" if shown.than.has_width else ""
-        than = f"{whose} {numbers.number(shown.than.value)}{width or ' (by its definition)'}"
+        than = f"{whose} {numbers.number(shown.than.value)}{width}"
         how = HOW[shown.verdict].format(than=than)
         if shown.verdict == "well" and (shown.rate.value or 0.0) <= shown.than.value:
-            how = f"not above {than}"
+            how = f"no worse than {than}"
         return f"{said}, {how}."
     if shown.reference == OWN:
         return f"{said}; nothing is recorded of the quarter before."
@@ -124,7 +122,6 @@ def answer(
         (
             replace(
                 mttf.Headlines(report, before, selection).number(mttf.RATE),
-                judged=STATES[shown.verdict],
                 weeks=weeks.rate(ask, selection),
             ),
             mttf.projected_number(mttf.of_size(ask, selection, gpus)),

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 WHICH = "Which nodes are lemons"
 MOST_ROWS = 50
 _VERDICT = Column("verdict", "Verdict")
-_ACTION = Column("action", "What to do")
-_WHY = field("reasons", "Why", of=lambda row: "; ".join(row["reasons"]))
+_ACTION = Column("action", "What to do", px=240)
+_WHY = field("reasons", "Why", of=lambda row: "; ".join(row["reasons"]), px=360)
 _SCORE = Column("score", "Score", "number", help=of_nodes.LEMON_SCORE.definition)
 _RATIO = Column("ratio", "Times usual", "rate", help=of_nodes.TIMES_USUAL.definition)
 DRAIN = (
@@ -396,7 +396,7 @@ def _map(found: Sequence[ClusterVerdicts]) -> Chart:
 
 
 def _window(of: ClusterVerdicts) -> str:
-    return f"By {numbers.day(of.window.from_at)} to {numbers.day(of.window.to_at)}, UTC."
+    return f"Judged by {numbers.day(of.window.from_at)} to {numbers.day(of.window.to_at)}, UTC."
 
 
 def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[str]:

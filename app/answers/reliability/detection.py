@@ -136,7 +136,7 @@ def _sizes_counted(report: MttfReport, selection: Selection) -> Iterator[str]:
     if least <= selection.by_size_min_gpus or not report.rate.exposure:
         return
     if report.min_gpus == least:
-        yield f"The rate counts {sizes(least)}, as the published one does."
+        yield f"The rate counts {sizes(least)}, as the paper does."
     elif "gpu_time" in report.basis:
         yield f"No job of {least:,} GPUs or more ran: the rate counts jobs of all sizes."
 

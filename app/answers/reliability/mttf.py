@@ -386,9 +386,9 @@ def _counted(report: MttfReport) -> Iterator[Term]:
         yield of_reliability.UNEXPLAINED
     yield Term(
         "Sizes counted",
-        f"The rate counts {detection.sizes(report.min_gpus)}: MTTF and ETTR start from 129 GPUs "
-        "(the paper counts jobs of more than 128), from 0 where no such job ran, all others from "
-        "0. The MTTF of a job and the measured one by size count all sizes that the filters leave.",
+        f"The rate counts {detection.sizes(report.min_gpus)}, and so do the MTTF of a job and the "
+        "measured one by size, where no filter says otherwise. ETTR starts from 129 GPUs (the "
+        "paper counts jobs of more than 128).",
     )
 
 

@@ -213,7 +213,7 @@ def _headlines(found: StragglerTrace) -> tuple[Number, ...]:
     fixed = f"{numbers.counted(len(slow.slowest.workers), 'worker')} fixed, {n}"
     last = f"stage {len(slow.stages) - 1} fixed, {n}"
     return (
-        estimated(of_training.SLOWDOWN, "ettr", found.slowdown, more=alone, opens=steps),
+        estimated(of_training.SLOWDOWN, "rate", found.slowdown, more=alone, opens=steps),
         estimated(of_training.WASTED_SHARE, "share", found.wasted, more=alone, opens=steps),
         per_day(of_training.WASTED_HOURS, found.wasted_gpu_hours_per_day, steps),
         _ratio(of_training.SLOWEST_WORKERS, slow.slowest.contribution.fixed_ratio, fixed, workers),

@@ -84,7 +84,7 @@ def _add_cause(
     else:
         look = domains.fill(cause.domain, mode)
         chart.add_bar(orientation="h", width=0.62, marker=look, **common)
-    said = f"{cause.n_attempts:,} · {numbers.number(cause.gpu_hours)} GPU-hours"
+    said = f"{cause.n_attempts:,} · {numbers.number(cause.gpu_hours)} GPU-h held"
     template.beside(chart, said, place, colour=palette.muted, xshift=10)
 
 
@@ -99,5 +99,5 @@ def _says(cause: CauseCount, *, rates: bool) -> str:
     return (
         f"<b>{cause.title}</b> ({title(cause.domain)}){said}<br>"
         f"{numbers.counted(cause.n_attempts, 'failed attempt')}, "
-        f"{numbers.number(cause.gpu_hours)} GPU-hours"
+        f"{numbers.number(cause.gpu_hours)} GPU-hours held by them"
     )

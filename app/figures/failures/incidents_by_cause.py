@@ -146,7 +146,7 @@ def _add_cost(times: TimeChart, cause: IncidentCause, place: int) -> None:
         xaxis="x2",
         width=0.62,
         marker=domains.fill(cause.domain, times.mode),
-        text=f"{numbers.count(hours)} in {cause.n_incidents:,}",
+        text=f"{numbers.number(hours)} in {cause.n_incidents:,}",
         textposition="outside",
         cliponaxis=False,
         customdata=[[None, said]],

@@ -43,7 +43,7 @@ def files_to_take(incident_id: str) -> None:
     save("HTML", name, lambda: html.render(report), mime=mime, key="report_HTML")
 
 
-UNDO = "Nothing is lost by it: Undo under what people said brings back what was."
+UNDO = "Undo, under What people said, brings back what was."
 
 
 def people(one: Incident, scope: Scope) -> None:
@@ -104,7 +104,10 @@ if one is None:
 answer = incident.answer(ask, one.asked_id)
 with head:
     page_head.of_one(
-        answer.sentence, incident.basis(one, scope.timezone), scope, notes=answer.notes
+        answer.sentence,
+        incident.basis(one, scope.timezone),
+        scope,
+        notes=[note for note in answer.notes if note not in incident.standing(one)],
     )
 name = str(one.row["incident_id"])
 if not one.row["retired"]:

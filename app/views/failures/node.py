@@ -24,7 +24,7 @@ if one is None:
 answer = node.answer(ask, one.node, scope.selection)
 with head:
     terms = [number.term for number in answer.numbers]
-    notes = (f"It is {node.basis(one)}.", node.MARKS, *answer.notes)
+    notes = (f"{node.basis(one)[:1].upper()}{node.basis(one)[1:]}.", node.MARKS, *answer.notes)
     page_head.show(answer.sentence, scope, notes=notes, terms=terms)
 page.headlines(answer.numbers[:4], scope)
 page.blocks([answer.chart("node_history")], scope)

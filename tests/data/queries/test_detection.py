@@ -255,7 +255,7 @@ def test_where_no_large_job_ran_all_sizes_count_and_the_answer_says_so(
     rows.job("large", n_gpus=256, start_at=BASE, end_at=BASE + DAY)
     answer = ask_of(rows, default)
     assert (answer.record["min_gpus"], answer.record["exposure_node_days"]) == (129, 32.0)
-    assert any("jobs of 129 GPUs and more, as the published one" in note for note in answer.notes)
+    assert any("jobs of 129 GPUs and more, as the paper" in note for note in answer.notes)
     labels = [number.term.label for number in answer.numbers]
     assert "Failures per 1,000 node-days, 129+ GPUs" in labels
     assert ask_of(rows).record["min_gpus"] == 0
