@@ -91,7 +91,7 @@ PALETTES: dict[Mode, Palette] = {
 def figure(*, title: str, note: str, mode: Mode, height: int) -> go.Figure:
     """An empty figure in the common look: the question or finding on top, its basis below it."""
     chart = go.Figure(layout={"template": _template(mode), "height": height})
-    chart.update_layout(title={"text": plain(title), "subtitle": {"text": plain(note)}})
+    chart.update_layout(title={"text": plain(title), "subtitle": {"text": plain(note.strip(" ·"))}})
     return chart
 
 

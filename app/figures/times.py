@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from app.figures.template import Mode, Palette
 
-SHORT = pd.Timedelta(days=4)
-"""Length of time up to which the axis tells hours."""
+SHORTEST, SHORT = pd.Timedelta(minutes=10), pd.Timedelta(days=4)
+"""Lengths of time up to which the axis tells seconds, and hours."""
 
 
 @dataclass(frozen=True)
@@ -115,5 +115,7 @@ def part_note(weeks: Sequence[datetime], parts: set[int]) -> str:
 
 
 def tick_format(span: pd.Timedelta) -> str:
-    """How finely an axis tells a length of time: as the day, and its year or its hours."""
+    """How finely an axis tells a length of time: as the day, its hours, or its seconds."""
+    if span < SHORTEST:
+        return moments.TICK_SECOND
     return moments.TICK_MINUTE if span < SHORT else moments.TICK_DAY

@@ -61,7 +61,7 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     which lists them.
     """
     options = dict(chart.options) | ({"timezone": scope.timezone} if chart.zoned else {})
-    options |= {"mode": scope.mode, "note": scope.origin if chart.whole else scope.note}
+    options |= {"mode": scope.mode, "note": ""}  # the head of the page says it; files say it again
     figure = kept(
         _drawn,
         chart.kind,
@@ -78,7 +78,8 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
             st.popover("Download", type="tertiary", icon=":material/download:"),
         ):
             stem = scope.file_stem(chart.key)
-            _images(key=f"images_{chart.key}", data={"key": key, "name": stem})
+            note = scope.origin if chart.whole else scope.note
+            _images(key=f"images_{chart.key}", data={"key": key, "name": stem, "note": note})
             export.button(
                 "CSV",
                 f"{stem}.csv",

@@ -21,10 +21,19 @@ async function fontFace(family) {
   return "";
 }
 
-async function svgOf(plot) {
+// A file says by itself what was filtered by, and that data are synthetic.
+function noted(plot, note) {
+  const title = plot.layout.title;
+  const subtitle = title.subtitle || {};
+  const text = [subtitle.text, note].filter(Boolean).join(" · ");
+  const layout = { ...plot.layout, title: { ...title, subtitle: { ...subtitle, text } } };
+  return { data: plot.data, layout };
+}
+
+async function svgOf(plot, note) {
   const size = plot.getBoundingClientRect();
   const { font, paper_bgcolor: paper } = plot._fullLayout;
-  const url = await window.Plotly.toImage(plot, {
+  const url = await window.Plotly.toImage(noted(plot, note), {
     format: "svg",
     width: size.width,
     height: size.height,
@@ -63,7 +72,8 @@ export default function ({ parentElement, data }) {
   for (const button of parentElement.querySelectorAll("button")) {
     const format = button.dataset.format;
     button.onclick = async () => {
-      const drawn = await svgOf(document.querySelector(`.st-key-${data.key} .js-plotly-plot`));
+      const drawn = await svgOf(
+        document.querySelector(`.st-key-${data.key} .js-plotly-plot`), data.note);
       const blob = format === "png"
         ? await pngOf(drawn)
         : new Blob([drawn.svg], { type: "image/svg+xml" });

@@ -159,7 +159,7 @@ def _headline(number: Number, scope: Scope) -> None:
     ):
         opened(number.opens, scope)
     if len(number.weeks) > 1:
-        st.caption(_line(number.weeks))
+        st.caption(f"{_line(number.weeks)} {len(number.weeks)} weeks")
 
 
 STATES = {

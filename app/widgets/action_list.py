@@ -15,7 +15,7 @@ from app.ask.cached import ask, fresh, store_root
 from app.show import links, page
 from app.widgets import notice
 from app.words import escaping, numbers
-from app.words.plain import shortened, unbracketed
+from app.words.plain import clause
 
 if TYPE_CHECKING:
     from app.answers.fleet.actions.listed import Listed, PutOff
@@ -29,8 +29,6 @@ ICONS = {
     "cause": "trending_up", "source": "visibility_off", "straggler": "hourglass_top",
 }  # fmt: skip
 """The sign of each kind."""
-LONGEST = 60
-"""Letters of a clause; the whole text is the help of the line."""
 WIDTHS = (7, 2, 1, 3)
 
 
@@ -55,7 +53,7 @@ def _line(action: Action) -> None:
     """What, what is at stake with why behind it, and a menu that puts it off."""
     with st.container(key=f"action_{_key(action)}"):
         what, stake, menu, _ = st.columns(WIDTHS, vertical_alignment="center")
-        said = links.page(action.page, action.named, _in_short(action.what))
+        said = links.page(action.page, action.named, clause(action.what))
         what.markdown(f":gray[:material/{ICONS[action.kind]}:] {said}")
         stake.markdown(_stake(action), help=escaping.escaped(_whole(action)))
         with menu:
@@ -69,12 +67,6 @@ def _line(action: Action) -> None:
             )
     if chosen is not None:
         _put_off(action, SNOOZES.get(chosen))
-
-
-def _in_short(text: str) -> str:
-    """The first clause of a text, without what stands in brackets."""
-    clause = unbracketed(text).partition(";")[0].partition(": ")[0]
-    return shortened(clause, LONGEST)
 
 
 def _stake(action: Action) -> str:

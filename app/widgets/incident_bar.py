@@ -39,6 +39,8 @@ def show(incident_id: str, commands: Sequence[str], postmortem: Callable[[], Non
         if each.undone_at is None:
             holds.setdefault(each.field, each)
     with st.container(horizontal=True, vertical_alignment="center", key="incident_bar"):
+        if "status" not in holds:
+            st.markdown(":orange-badge[:material/bolt: Open]", width="content")
         for status in STEPS:
             _step(target, status, holds.get("status"))
         _assignee(target, holds.get("assignee"))
@@ -68,8 +70,10 @@ def _assignee(target: str, said: Annotation | None) -> None:
     if me is not None and st.button("Assign to me", icon=":material/person:", key="bar_me"):
         _say(target, "assignee", me)
     with st.popover("Assign", icon=":material/person_add:", type="tertiary"):
-        name = st.text_input("Who works on it", key="bar_assignee", placeholder="A name")
-        if st.button("Save", key="bar_assign") and name.strip():
+        with st.form("bar_assign", border=False):  # Enter saves
+            name = st.text_input("Who works on it", key="bar_assignee", placeholder="A name")
+            saved = st.form_submit_button("Save")
+        if saved and name.strip():
             _say(target, "assignee", name.strip())
 
 

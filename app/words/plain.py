@@ -95,6 +95,19 @@ def titled(sentence: str) -> str:
     return sentence.removesuffix(".")
 
 
+LONGEST_CLAUSE = 60
+"""Letters of a clause in a list; the whole text is one level down."""
+
+
+def clause(text: str) -> str:
+    """The first clause of a text, without what stands in brackets.
+
+    >>> clause("GPU memory error (HBM: ECC) on node n1: 1 job (16 GPUs) ended")
+    'GPU memory error on node n1'
+    """
+    return shortened(unbracketed(text).partition(";")[0].partition(": ")[0], LONGEST_CLAUSE)
+
+
 def unbracketed(text: str) -> str:
     """A text without what stands in brackets, and in brackets within them.
 

@@ -21,7 +21,7 @@ FIRST_ROW = {"x": 15, "y": 50}
 def test_a_row_leads_to_its_job_and_back(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link.replace("/?", "/failures?period=all&failures_tab=Attempts&"))
-    expect(page.locator("h1")).to_contain_text("attempts failed")
+    expect(page.locator("h1")).to_contain_text("infrastructure failure")
     grid = page.get_by_test_id("stDataFrame").locator("canvas").first
     grid.scroll_into_view_if_needed()
     grid.click(position=FIRST_ROW, force=True)
@@ -30,4 +30,4 @@ def test_a_row_leads_to_its_job_and_back(link: str, browser: BrowserContext) -> 
     assert "period=all" in page.url
     assert "attempt=attempt" in page.url
     page.go_back()
-    expect(page.locator("h1")).to_contain_text("attempts failed")
+    expect(page.locator("h1")).to_contain_text("infrastructure failure")

@@ -27,7 +27,7 @@ def test_keys_open_the_search_with_the_filters_and_back_returns(
     page.keyboard.type("KeyError: 'a/b'")
     expect(box).to_have_value("KeyError: 'a/b'")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("h1")).to_have_text("Found 1 verdict.")
+    expect(page.locator("h1")).to_have_text("Found 1 verdict")
     page.wait_for_url(re.compile(r"/find\?.*find=KeyError"))
     page.go_back()
     expect(page.locator("h1")).to_contain_text("between failures")

@@ -30,7 +30,7 @@ def test_the_printed_link_leads_to_a_job_and_to_a_query(link: str, browser: Brow
     expect(page.locator("h1")).not_to_have_text(before)
 
     page.get_by_role("link", name="Failures", exact=True).click()
-    expect(page.locator("h1")).to_contain_text("attempts failed")
+    expect(page.locator("h1")).to_contain_text("infrastructure failure")
     assert "period=7d" in page.url
     page.get_by_role("tab", name="Attempts").click()
     grid = page.get_by_test_id("stDataFrame").locator("canvas").first
@@ -39,7 +39,7 @@ def test_the_printed_link_leads_to_a_job_and_to_a_query(link: str, browser: Brow
     page.wait_for_url(re.compile(r"/job\?.*job=\d+"))
     expect(page.locator("h1")).to_contain_text(re.compile(r"Job \d+"))
     page.go_back()
-    expect(page.locator("h1")).to_contain_text("attempts failed")
+    expect(page.locator("h1")).to_contain_text("infrastructure failure")
 
     page.get_by_role("link", name="SQL", exact=True).click()
     expect(page.locator("h1")).to_have_text("Ask the store in SQL")

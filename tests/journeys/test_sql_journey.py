@@ -85,6 +85,7 @@ def test_a_mistake_is_underlined_until_it_is_mended_and_names_go_where_the_curso
     editor.type(" ")
     expect(page.locator(".wrong")).to_have_count(0)
 
+    page.get_by_role("tab", name="Tables").click()
     _write(page, "SELECT  FROM failures")
     editor.press("Home")
     for _ in range(len("SELECT ")):

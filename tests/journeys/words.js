@@ -3,6 +3,8 @@
     box.top < innerHeight && box.left < innerWidth;
   const shown = (element) => {
     const style = getComputedStyle(element);
+    const box = element.getBoundingClientRect();
+    if (box.width <= 1 || box.height <= 1) return false;  // what only a screen reader says
     return style.visibility !== "hidden" && style.opacity !== "0" && !/Material/.test(style.fontFamily);
   };
   const words = [];

@@ -98,7 +98,7 @@ def sentence(found: BestInterval | None) -> str:
     if found is None:
         return ""
     best, rate, write = found.exact_min, found.rate_per_1000_node_days, found.write_min
-    job = f"a job of {numbers.counted(found.gpus, 'GPU')}"
+    job = _job(found)
     if best.value is None and best.lower is None:
         return f"How often {job} should save is not known: {_why_unknown(found)}."
     assumed = ", assumed" if write.assumed else ""
@@ -117,14 +117,19 @@ def sentence(found: BestInterval | None) -> str:
     )
 
 
+def _job(found: BestInterval) -> str:
+    return f"a job of {numbers.counted(found.gpus, 'GPU')}"
+
+
 def in_short(found: BestInterval) -> str:
     """How often to save, in a few words; the sentence says which job, and what that rests on."""
     best = found.exact_min
+    size = numbers.counted(found.gpus, "GPU")
     if best.value is None and best.lower is None:
         return "How often to save is not known"
     if best.value is None:
-        return f"Save no more often than every {minutes_of(best.lower)}"
-    return f"Save every {minutes_of(best.value)}"
+        return f"Save {size} no more often than every {minutes_of(best.lower)}"
+    return f"Save {size} every {minutes_of(best.value)}"
 
 
 def term(gpus: int | None) -> Term:

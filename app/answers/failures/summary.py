@@ -88,6 +88,13 @@ def notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
     return detection.not_collected(ask(mttf.measured, selection))
 
 
+def commonest(summary: FailureSummary) -> CauseCount | None:
+    """The cause of most infrastructure failures; None where each happened but once."""
+    known = [c for c in summary.by_cause if c.domain in ("hardware", "system_software")]
+    first = max(known, key=lambda cause: cause.n_attempts, default=None)
+    return first if first is not None and first.n_attempts > 1 else None
+
+
 def sentence(summary: FailureSummary) -> str:
     """What failed and whose fault it was, as far as sources could show it."""
     seen = summary.sight
@@ -106,11 +113,9 @@ def sentence(summary: FailureSummary) -> str:
         failed.append(f"{_logged(summary)} known without jobs")
     if seen is not None and seen.none and n["unknown"] == summary.n_failed:
         return f"{' and '.join(failed)}; {sight.refused('whose fault it was', seen)}"
-    known = [c for c in summary.by_cause if c.domain in ("hardware", "system_software")]
-    first = max(known, key=lambda cause: cause.n_attempts, default=None)
+    first, infrastructure = commonest(summary), summary.counted.n
     most = ""
-    infrastructure = summary.counted.n
-    if first is not None and 1 < first.n_attempts < infrastructure:
+    if first is not None and first.n_attempts < infrastructure:
         most = f", most by {first.title.partition(' (')[0]}"
     return (
         f"{numbers.counted(infrastructure, 'infrastructure failure')}{most}; {n['user']:,} by the "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 COLUMNS = (
-    *columns("node", "since_at", "reason", "state"),
+    *columns("node", "state", "since_at", "reason"),
     Column("planned", "Planned", "flag", none="not stated by the source"),
     *columns("cluster"),
 )

@@ -15,6 +15,7 @@ from app.answers.fleet import nodes, weeks
 from app.answers.reliability import detection, mttf, rate_by_group
 from app.answers.reliability.sight import CANNOT
 from app.words import numbers
+from app.words.plain import unbracketed
 from data.filters import MTTF_MIN_GPUS
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
         parts.append(f"{numbers.number(bucket.cost)} {cost.currency or ''}".strip())
     if first is not None:
         parts.append(f"most by {ask(cause_titles).get(first, first)}")
-    cause = "" if first is None else f"most: {ask(cause_titles).get(first, first)}"
+    cause = ask(cause_titles).get(first, first) if first is not None else ""
+    cause = f"most: {unbracketed(cause)}" if cause else ""
     shown = replace(number, basis="; ".join(part for part in parts if part), says=cause)
     return (
         shown if cost is None else replace(shown, weeks=ask(weeks.lost, selection)),

@@ -180,7 +180,9 @@ def of_node(ask: Ask, cluster: str | None, node: str, selection: Selection) -> T
                 row = _row(of, at)
                 if row["verdict"] not in LISTED and not ask(hosts.used, cluster, node):
                     return None
-                return Rows(OF_ONE, [row]).table("lemon", "Is it a lemon?", note=_window(of))
+                return Rows(OF_ONE, [row]).table(
+                    "lemon", "Is it a lemon?", note=_window(of), wrapped=True
+                )
     return None
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.figures import template
 from app.figures.failures import domains
 from app.figures.failures.incidents_by_cause import wrapped
-from app.figures.times import TimeChart
+from app.figures.times import TimeChart, tick_format
 from app.words import moments
 from app.words.plain import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     import plotly.graph_objects as go
 
     from analytics.failures.incidents.incident import Mark, Timeline
@@ -61,11 +60,7 @@ def figure(timeline: Timeline, *, timezone: str, mode: Mode = "light", note: str
         showgrid=True,
         tickangle=0,
         nticks=8,
-        tickformat=moments.TICK_SECOND
-        if span < pd.Timedelta(minutes=10)
-        else moments.TICK_MINUTE
-        if span < pd.Timedelta(days=2)
-        else moments.TICK_DAY,
+        tickformat=tick_format(span),
     )
     names = [html.escape(f"{lane.source} · {lane.title}") for lane in timeline.lanes]
     template.name_rows(chart, names, mode)

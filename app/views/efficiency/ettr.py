@@ -7,7 +7,7 @@ import streamlit as st
 from app.answers.efficiency import ettr, run
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, inputs, ledger_build, notice, page_head
+from app.widgets import filter_bar, fleet_line, inputs, ledger_build, notice, page_head
 from data.filters import MTTF_MIN_GPUS
 
 
@@ -50,6 +50,7 @@ if run_id:
 answer = ettr.answer_beside_expected(ask, scope.selection)
 terms = [number.term for number in answer.numbers]
 page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
+fleet = fleet_line.place()
 if answer.numbers:
     page.headlines(answer.numbers, scope)
 page.blocks([answer.chart("ettr_runs")], scope)
@@ -60,3 +61,4 @@ if answer.numbers:
         st.header("Runs", anchor=False, width="content")
         run_box()
     page.blocks([answer.table("runs")], scope, titled=False)
+fleet_line.show(fleet, scope)

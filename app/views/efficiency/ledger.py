@@ -5,12 +5,13 @@ import streamlit as st
 from app.answers.efficiency import ledger, ledger_parts
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, inputs, ledger_build, page_head
+from app.widgets import filter_bar, fleet_line, inputs, ledger_build, page_head
 
 scope = filter_bar.of_store()
 ledger_build.ensure()
 answer = ledger.answer(ask, scope.selection)
 page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
+fleet = fleet_line.place()
 if not answer.numbers:
     page.blocks(answer.blocks, scope)
     st.stop()
@@ -41,3 +42,4 @@ page.tabs(
     },
     key="ledger_tab",
 )
+fleet_line.show(fleet, scope)

@@ -7,7 +7,7 @@ from app.answers.failures import summary, trust, verdicts
 from app.ask import FEW
 from app.ask.cached import ask, kept
 from app.show import page
-from app.widgets import filter_bar, inputs, ledger_build, page_head
+from app.widgets import filter_bar, fleet_line, inputs, ledger_build, page_head
 from app.words import domains, terms
 
 scope = filter_bar.of_store()
@@ -20,6 +20,7 @@ page_head.show(
     notes=summary.notes(ask, scope.selection),
     terms=[number.term for number in shown],
 )
+fleet = fleet_line.place()
 if not counts.n_ended and not counts.n_failed:
     page.missing(summary.NOTHING_ENDED)
     st.stop()
@@ -75,3 +76,4 @@ page.tabs(
     },
     key="failures_tab",
 )
+fleet_line.show(fleet, scope)

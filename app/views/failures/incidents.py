@@ -9,7 +9,7 @@ from app.answers.failures import incidents, signals
 from app.ask import reader
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, ledger_build, page_head
+from app.widgets import filter_bar, fleet_line, ledger_build, page_head
 from app.words import domains
 
 scope = filter_bar.of_store()
@@ -41,6 +41,7 @@ answer = incidents.answer(ask, scope.selection, kind, address=st.context.url or 
 with head:
     terms = [number.term for number in answer.numbers]
     page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
+    fleet = fleet_line.place()
 chart, *tables = answer.blocks
 if not tables:
     page.blocks([chart], scope)
@@ -60,3 +61,4 @@ page.tabs(
     },
     key="incidents_tab",
 )
+fleet_line.show(fleet, scope)

@@ -27,11 +27,11 @@ with head:
     notes = (f"{node.basis(one)[:1].upper()}{node.basis(one)[1:]}.", node.MARKS, *answer.notes)
     page_head.show(answer.sentence, scope, notes=notes, terms=terms)
 page.headlines(answer.numbers[:4], scope)
-page.blocks([answer.chart("node_history")], scope)
-of_one.incidents_of_node(one.cluster, one.node, scope.timezone)
 verdict = lemons.of_node(ask, one.cluster, one.node, scope.selection)
 if verdict is not None:
     page.blocks([verdict], scope)
+page.blocks([answer.chart("node_history")], scope)
+of_one.incidents_of_node(one.cluster, one.node, scope.timezone)
 
 
 def people(target: str) -> None:

@@ -9,7 +9,7 @@ from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.reliability import mttf, projection, rate_by_group, rate_ratios, sensitivity
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, inputs, page_head
+from app.widgets import filter_bar, fleet_line, inputs, page_head
 from app.words import escaping
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS
@@ -30,6 +30,7 @@ answer = mttf.answer(ask, scope.selection, job_gpus=job_gpus)
 with head:
     terms = (*answer.terms, of_reliability.RATE_RATIO)
     page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
+    fleet = fleet_line.place()
     page.headlines(answer.numbers[:4], scope)
 page.blocks([answer.chart("mttf_by_size"), answer.table("mttf_by_size")], scope)
 page.blocks([answer.table("sensitivity")], scope)
@@ -73,3 +74,4 @@ figures = projection.published(ask(sensitivity.measured, scope.selection))
 with st.expander("Published figures and ours", icon=":material/function:", type="compact"):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)
+fleet_line.show(fleet, scope)

@@ -62,8 +62,7 @@ def test_a_link_shows_what_happened_who_acts_and_the_evidence(
     assert page.title[0].value.startswith(f"{where} on node ")
     assert whole(page) == f"{found.row['summary']}."
     assert found.cause.title in whole(page)
-    owner, *_ = in_sight(page)
-    assert owner.startswith("**")
+    owner = next(text for text in in_sight(page) if text.startswith("**"))
     assert found.cause.action in owner
     shown = {metric.label: metric.value for metric in page.metric}
     assert shown["Jobs hit"] == str(found.row["n_jobs"])
@@ -213,7 +212,7 @@ def _place(page: AppTest, label: str) -> int:
     return next(
         n
         for n, button in enumerate(page.button)
-        if button.label == label and not (button.key or "").startswith("bar_")
+        if button.label == label and "bar_" not in (button.key or "")
     )
 
 

@@ -443,11 +443,11 @@ def of_stragglers(ask: Ask, selection: Selection) -> Iterator[Action]:
         stake = None
         if not (pd.isna(gpus) or pd.isna(ratio)):
             stake = recorded(24.0 * float(ratio) * float(gpus), int(row["n_steps"]))
-        what = f"Job {job[1]}" if job else f"Trace {row['name']}"
+        what = f"job {job[1]}" if job else f"trace {row['name']}"
         yield Action(
             "straggler",
             target("straggler", *(job or ("", str(row["trace_id"])))),
-            what=f"{what} straggles: {str(row['strongest_cause']).lower()}",
+            what=f"Fix {str(row['strongest_cause']).lower()} of {what}",
             why=f"its steps take {numbers.number(row['slowdown'])} times the ideal "
             f"({numbers.gpu_count(gpus)})",
             stake=stake,

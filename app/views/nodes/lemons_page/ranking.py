@@ -10,7 +10,7 @@ from analytics.nodes.records import WINDOW_DAYS
 from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import copy_button, inputs, page_head
+from app.widgets import copy_button, fleet_line, inputs, page_head
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -32,6 +32,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     with head:
         terms = [number.term for number in answer.numbers]
         page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
+        fleet = fleet_line.place()
         page.headlines(answer.numbers, scope)
     page.blocks(answer.blocks[:1], scope)
     tickets = {row["node"]: row for row in answer.record if row["ticket"]}
@@ -42,3 +43,4 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
             st.code(tickets[chosen]["ticket"], language=None, wrap_lines=True)
             copy_button.text("Copy the ticket", tickets[chosen]["ticket"])
     page.blocks(answer.blocks[1:], scope)
+    fleet_line.show(fleet, scope)

@@ -1,0 +1,55 @@
+"""In a line: is the fleet well, what fails most, what did it cost, what comes first?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.answers.efficiency import ledger, ledger_parts
+from app.answers.failures import summary, verdicts
+from app.answers.fleet import overview
+from app.answers.fleet.actions import listed
+from app.answers.reliability.sight import CANNOT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from analytics.reliability.fleet_verdict import Verdict
+    from app.answers.fleet.actions.rows import Action
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.state import Annotation
+
+
+@dataclass(frozen=True)
+class InShort:
+    """What Overview says, for the head of other pages."""
+
+    verdict: Verdict
+    well: str
+    """The verdict in words."""
+    commonest: str | None
+    """The infrastructure cause of most failures; None where none stands out."""
+    lost: str
+    """GPU-hours lost to failures, as they are printed everywhere."""
+    first: Action | None
+    """What to do first; None where nothing needs anybody."""
+
+
+def in_short(
+    ask: Ask, selection: Selection, now: datetime, *, timezone: str, said: Sequence[Annotation]
+) -> InShort:
+    """The verdict, the commonest cause, the loss and the first action of Overview."""
+    judged = overview.judged(ask, selection)
+    blind = judged.verdict == "unknown" and judged.report.failures_known is None
+    first = summary.commonest(ask(verdicts.summarised, selection))
+    lost, *_ = ledger_parts.lost_to_failures(ask(ledger.if_built, selection), selection)
+    due = listed.listed(ask, selection, now, timezone=timezone, said=said).due
+    return InShort(
+        judged.verdict,
+        CANNOT.capitalize() if blind else overview.WORDS[judged.verdict],
+        None if first is None else first.title.partition(" (")[0],
+        lost.value,
+        next(iter(listed.first(due, listed.SHOWN)), None),
+    )
