@@ -42,7 +42,7 @@ def show(at: DeltaGenerator, scope: Scope) -> None:
     parts = []
     if fleet.commonest is not None:
         parts.append(f"most failures: {escaping.escaped(fleet.commonest)}")
-    parts.append(f"lost to failures: {fleet.lost} GPU-h")
+    parts.append(f"lost to failures: {fleet.lost}")
     if fleet.first is not None:
         to_do = links.page(fleet.first.page, fleet.first.named, clause(fleet.first.what))
         parts.append(f"do first: {to_do}")

@@ -232,8 +232,8 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
         f"{row['n_failed_jobs']:,} failed ({numbers.gpu_count(row['n_failed_gpus'])}), "
         f"{row['n_preempted_jobs']:,} preempted ({numbers.gpu_count(row['n_preempted_gpus'])})"
     )
-    named = f"{len(row['nodes']):,}" if row["nodes_named"] else "none"
-    nodes = f"{named} with evidence, the others ran its jobs"
+    named = len(row["nodes"]) if row["nodes_named"] else 0
+    nodes = f"{named:,} with evidence" if named else "none with evidence"
     verdicts = numbers.counted(len(one.verdicts), "verdict")
     hit, surely = numbers.count(row["n_jobs"]), numbers.percent(one.confidence)
     shown = (

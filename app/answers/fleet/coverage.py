@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from analytics.reliability.sight import Sight
-
-    State = Literal["complete", "gaps", "blind"]
-
     from analytics.fleet.coverage import Coverage
+    from analytics.reliability.sight import Sight
     from app.answers.fleet.clocks import Contradiction
     from app.answers.fleet.ingests import Snapshots
     from app.answers.fleet.inventory import Known
@@ -38,6 +35,8 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.queries.fleet import Homeless
     from data.store import Store
+
+    State = Literal["complete", "gaps", "blind"]
 
 
 DESCRIBED = (

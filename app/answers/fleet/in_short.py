@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from analytics.frames import DEFINITION
 from app.answers.efficiency import ledger, ledger_parts
 from app.answers.failures import summary, verdicts
 from app.answers.fleet import overview
@@ -32,7 +33,7 @@ class InShort:
     commonest: str | None
     """The infrastructure cause of most failures; None where none stands out."""
     lost: str
-    """GPU-hours lost to failures, as they are printed everywhere."""
+    """GPU-hours lost to failures, as they are printed everywhere, or that they are not known."""
     first: Action | None
     """What to do first; None where nothing needs anybody."""
 
@@ -40,7 +41,9 @@ class InShort:
 def in_short(
     ask: Ask, selection: Selection, now: datetime, *, timezone: str, said: Sequence[Annotation]
 ) -> InShort:
-    """The verdict, the commonest cause, the loss and the first action of Overview."""
+    """The verdict, the commonest cause, the loss and the first action of Overview, which knows no
+    definition and counts all sizes unless the reader chose some."""
+    selection = replace(selection, definition=DEFINITION, min_gpus=selection.by_size_min_gpus or 0)
     judged = overview.judged(ask, selection)
     blind = judged.verdict == "unknown" and judged.report.failures_known is None
     first = summary.commonest(ask(verdicts.summarised, selection))
@@ -50,6 +53,6 @@ def in_short(
         judged.verdict,
         CANNOT.capitalize() if blind else overview.WORDS[judged.verdict],
         None if first is None else first.title.partition(" (")[0],
-        lost.value,
+        lost.value if lost.exact is None else f"{lost.value} GPU-h",
         next(iter(listed.first(due, listed.SHOWN)), None),
     )

@@ -444,10 +444,13 @@ def of_stragglers(ask: Ask, selection: Selection) -> Iterator[Action]:
         if not (pd.isna(gpus) or pd.isna(ratio)):
             stake = recorded(24.0 * float(ratio) * float(gpus), int(row["n_steps"]))
         what = f"job {job[1]}" if job else f"trace {row['name']}"
+        cause = str(row["strongest_cause"]).lower()
         yield Action(
             "straggler",
             target("straggler", *(job or ("", str(row["trace_id"])))),
-            what=f"Fix {str(row['strongest_cause']).lower()} of {what}",
+            what=f"Find what slows {what}"
+            if cause == numbers.UNKNOWN
+            else f"Fix {cause} of {what}",
             why=f"its steps take {numbers.number(row['slowdown'])} times the ideal "
             f"({numbers.gpu_count(gpus)})",
             stake=stake,
