@@ -198,7 +198,7 @@ def basis(one: Incident, timezone: str) -> str:
             f"incident {row['incident_id']}",
             f"cluster {row['cluster']}",
             f"began {numbers.moment(row['start_at'], timezone)}",
-            f"lasted {numbers.duration(hours)}" if hours else "one moment",
+            f"signals over {numbers.duration(hours)}" if hours else "one signal",
         ]
     )
 

@@ -213,6 +213,7 @@ def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
         "signals": {key: None if value != value else value for key, value in known.items()},
         "saved_gpu_hours": of.saved.get(at, unknown(CONF_LEVEL, 0)) if told else None,
         "action": told.action if told else None,
+        "is_out": told.is_out if told else None,
         "failing_days": node.failing_days,
         "quiet_days": node.quiet_days,
         "command": told.command if told and node.verdict == "lemon" else None,
@@ -228,7 +229,7 @@ def _rank(row: dict[str, Any]) -> tuple[int, float, float, str]:
 
 
 def _sentence(rows: Sequence[dict[str, Any]], days: float, seen: Sight) -> str:
-    lemons = [row["node"] for row in rows if row["verdict"] == "lemon"]
+    lemons = [row for row in rows if row["verdict"] == "lemon"]
     watched = sum(row["verdict"] == "watch" for row in rows)
     known = sum(row["verdict"] in (*LISTED, "fine") for row in rows)
     unknown = sum(row["verdict"] == "unknown" for row in rows)
@@ -241,11 +242,20 @@ def _sentence(rows: Sequence[dict[str, Any]], days: float, seen: Sight) -> str:
     judged = f"{numbers.counted(known, 'node')} judged by {numbers.counted(round(days), 'day')}"
     if not lemons:
         return f"None of {judged} stands out as a lemon.{more}"
-    named = ", ".join(lemons[:MOST_NAMED])
+    to_do = _to_do(lemons[:MOST_NAMED])
     if len(lemons) > MOST_NAMED:
-        return f"Drain {named} first: {len(lemons):,} of {judged} are lemons.{more}"
+        return f"{to_do} first: {len(lemons):,} of {judged} are lemons.{more}"
     are = "is a lemon" if len(lemons) == 1 else "are lemons"
-    return f"Drain {named}: {len(lemons)} of {judged} {are}.{more}"
+    return f"{to_do}: {len(lemons)} of {judged} {are}.{more}"
+
+
+def _to_do(lemons: Sequence[dict[str, Any]]) -> str:
+    """Which of them should leave, and which are out and should stay so."""
+    in_use = ", ".join(row["node"] for row in lemons if not row["is_out"])
+    out = ", ".join(row["node"] for row in lemons if row["is_out"])
+    if not out:
+        return f"Drain {in_use}"
+    return f"Drain {in_use}, keep {out} out" if in_use else f"Keep {out} out of service"
 
 
 def _headlines(
@@ -308,7 +318,8 @@ def _tables(
     listed: Sequence[dict[str, Any]],
     seen: Sight,
 ) -> Iterator[Table | Missing]:
-    first = "Drain these, then watch" if any(r["verdict"] == "lemon" for r in listed) else "Watch"
+    lemons = any(row["verdict"] == "lemon" for row in listed)
+    first = "Lemons, then nodes to watch" if lemons else "Nodes to watch"
     empty = "No node has more against it than chance explains."
     if seen.none and not listed:
         yield sight.missing("drain", WHICH, seen)

@@ -46,14 +46,18 @@ class Told:
     action: str
     ticket: str
     command: str
+    is_out: bool
+    """Out of service when the window ends."""
 
 
 def told_of(of: ClusterVerdicts, at: int) -> Told:
     """Reasons of one node that is a lemon or to be watched, and what to do."""
     node, rows = of.nodes[at], of.events[of.events["place"] == at]
     reasons = _reasons(node, rows, of.titles)
-    action = _action(node, rows, of.window.days)
-    return Told(reasons, action, _ticket(node, rows, reasons, action, of), _command(node, of))
+    is_out = bool((rows["until_day"] >= of.window.days).any())
+    action = _action(node, rows, is_out=is_out)
+    ticket = _ticket(node, rows, reasons, action, of)
+    return Told(reasons, action, ticket, _command(node, of), is_out)
 
 
 def _reasons(node: JudgedNode, rows: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, ...]:
@@ -118,11 +122,11 @@ def _occasions(node: JudgedNode) -> str:
     return f"{numbers.counted(n, 'time')} in trouble where {numbers.few(node.expected)} is usual"
 
 
-def _action(node: JudgedNode, rows: pd.DataFrame, days: float) -> str:
+def _action(node: JudgedNode, rows: pd.DataFrame, *, is_out: bool) -> str:
     """What to do, by the records: the tests that show such a defect, or a return to the vendor."""
     if node.verdict == "watch":
-        return f"Keep in service; {_what_decides(node)}"
-    is_out = (rows["until_day"] >= days).any()
+        first = "Test it before it returns" if is_out else "Keep in service"
+        return f"{first}; {_what_decides(node)}"
     first = "Keep it out of service" if is_out else "Drain"
     if (rows["signal"] == "ticket").sum() >= REPAIRED_OFTEN:
         return f"{first}; repairs did not hold, so hand it to the vendor"

@@ -50,9 +50,7 @@ def figure(report: MttfReport, *, mode: Mode = "light", note: str = "") -> go.Fi
     )
     projected = [p for p in report.projection if p.mttf_hours.lower is not None]
     measured = [c for c in report.by_size if c.mttf_hours.value is not None]
-    unfailed = [
-        c for c in report.by_size if c.mttf_hours.value is None and c.mttf_hours.lower is not None
-    ]
+    unfailed = [c for c in report.by_size if c.mttf_hours.value is None and c.mttf_hours.lower]
     largest = max((c.gpus_to for c in report.by_size), default=0)
     _add_projection(chart, projected, largest=largest, palette=palette)
     _add_measured(chart, measured, palette)
@@ -177,9 +175,10 @@ def _add_measured(chart: go.Figure, classes: Sequence[SizeClass], palette: Palet
         name="measured",
         **template.hover([_class_hover(c) for c in classes]),
     )
+    level = numbers.percent(classes[0].mttf_hours.conf_level)
     template.label(
         chart,
-        f"measured, {numbers.percent(classes[0].mttf_hours.conf_level)} interval",
+        f"measured by range of sizes,<br>{level} interval",
         x=math.log10(classes[-1].gpus_to),
         y=math.log10(classes[-1].mttf_hours.upper or values[-1]),
         colour=palette.series,
@@ -204,6 +203,16 @@ def _add_lower_bounds(chart: go.Figure, classes: Sequence[SizeClass], palette: P
             },
             name="no failure: lower bound",
             **template.hover([_class_hover(size)] * 2),
+        )
+    if classes:
+        template.label(
+            chart,
+            "no failure: at least",
+            x=math.log10(classes[-1].gpus_to),
+            y=math.log10(classes[-1].mttf_hours.lower or 1.0),
+            colour=palette.series,
+            yanchor="top",
+            yshift=-6,
         )
 
 

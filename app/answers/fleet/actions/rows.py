@@ -116,7 +116,7 @@ def rank(action: Action) -> tuple[int, float, int, float, str]:
 
 REASONS = 2
 """Reasons told here; the node's page has all."""
-SAVED = "that draining it saves in as many days as were looked at"
+SAVED = "that its absence saves in as many days as were looked at"
 KINDS = 3
 """Kinds of events told here; the host's page has all."""
 _STORED = "what is stored there or served from there"
@@ -165,13 +165,20 @@ def of_lemons(ask: Ask, selection: Selection) -> Iterator[Action]:
             yield Action(
                 "node",
                 target("node", row["cluster"], row["node"]),
-                what=f"{'Drain' if row['verdict'] == 'lemon' else 'Watch'} {row['node']}",
+                what=_to_do(row),
                 why="; ".join(row["reasons"][:REASONS]),
                 stake=saved if known else None,
                 stake_basis=SAVED if known else "no GPU-hours of its failures are known",
                 page="node",
                 named={"node": str(row["node"]), "cluster": str(row["cluster"])},
             )
+
+
+def _to_do(row: Mapping[str, Any]) -> str:
+    """Whether the node should leave, stay out or be watched."""
+    if row["verdict"] != "lemon":
+        return f"Watch {row['node']}"
+    return f"Keep {row['node']} out of service" if row["is_out"] else f"Drain {row['node']}"
 
 
 def needing(store: Store, selection: Selection) -> tuple[HostFinding, ...]:
