@@ -30,6 +30,9 @@ def head() -> None:
     st.markdown(WHAT)
 
 
+OR_DEMO = "[**Load the demo**](./) on the first page to look around, or add your own records:"
+
+
 def commands() -> None:
     """The commands that fill it; pages follow by themselves."""
     command_lines.show([*COMMANDS, command_lines.demo_beside()])

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 MIDNIGHT, ONE_DAY = time(), timedelta(days=1)
 DIGITS = 3
-MOST_DIGITS = 6
-"""Where fewer do not tell the ends of an interval apart."""
 LEAST_WRITTEN_OUT = 1e-6
 """Below it a number has an exponent."""
 NOISE = 1e-9
@@ -74,28 +72,15 @@ def number(value: float | None) -> str:
     >>> number(2.84e-16)  # digits that nobody counts
     '2.84e-16'
     """
-    return _with_digits(value, DIGITS)
-
-
-def _with_digits(value: float | None, digits: int) -> str:
     if value is None or _is_unknown(value):
         return UNKNOWN
     if value == 0:
         return "0"
     if abs(value) < LEAST_WRITTEN_OUT:
-        return f"{value:.{digits - 1}e}"
-    kept = float(f"{value:.{digits - 1}e}")
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(kept))))
+        return f"{value:.{DIGITS - 1}e}"
+    kept = rounded(value)
+    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(kept))))
     return f"{kept:,.{decimals}f}"
-
-
-def _ends(lower: float | None, upper: float | None) -> tuple[str, str]:
-    """Both bounds with three significant digits, or as many as tell them apart."""
-    for digits in range(DIGITS, MOST_DIGITS):
-        ends = _with_digits(lower, digits), _with_digits(upper, digits)
-        if lower == upper or ends[0] != ends[1]:
-            return ends
-    return _with_digits(lower, MOST_DIGITS), _with_digits(upper, MOST_DIGITS)
 
 
 def few(value: float | None) -> str:
@@ -191,21 +176,35 @@ def interval(estimate: Estimate) -> str:
     >>> interval(Estimate(150.0, None, 480.0, 0.9, 100))
     'at most 480'
     """
-    return _between(estimate, *_ends(estimate.lower, estimate.upper))
+    return _between(estimate, number(estimate.lower), number(estimate.upper))
 
 
 def spread(estimate: Estimate) -> str:
-    """Both bounds of a value in its own unit; empty where records fix it.
+    """Both bounds of a value in its own unit, or how near they are where three digits do not tell
+    them apart; empty where records fix it.
 
     >>> from analytics.estimate import Estimate
     >>> spread(Estimate(1300.0, 1250.0, 1434.0, 0.9, 14)), spread(Estimate(5.0, 5.0, 5.0, 0.9, 0))
     ('1,250 to 1,430', '')
-    >>> spread(Estimate(1_067_800.0, 1_066_400.0, 1_068_900.0, 0.9, 14))
-    '1,066,000 to 1,069,000'
+    >>> spread(Estimate(1_067_800.0, 1_067_300.0, 1_068_100.0, 0.9, 14))
+    '± 0.05 %'
     """
     if not estimate.has_width:
         return ""
-    return " to ".join(_ends(estimate.lower, estimate.upper))
+    value, lower, upper = estimate.value, estimate.lower or 0.0, estimate.upper or 0.0
+    if value and number(lower) == number(upper):
+        return f"± {100 * max(abs(lower / value - 1.0), abs(upper / value - 1.0)):.1g} %"
+    return bounds(estimate)
+
+
+def bounds(estimate: Estimate) -> str:
+    """Both bounds, where they stand for the value; empty where records fix it.
+
+    >>> from analytics.estimate import Estimate
+    >>> bounds(Estimate(3.0, 0.0, 14_702.0, 0.9, 0))
+    '0 to 14,700'
+    """
+    return f"{number(estimate.lower)} to {number(estimate.upper)}" if estimate.has_width else ""
 
 
 def duration_interval(estimate: Estimate) -> str:
@@ -221,8 +220,8 @@ def duration_interval(estimate: Estimate) -> str:
     if reference is None:
         return UNKNOWN
     size, name = _unit(reference)
-    lower, upper = (None if b is None else b / size for b in (estimate.lower, estimate.upper))
-    return f"{_between(estimate, *_ends(lower, upper))} {name}"
+    bounds = (None if b is None else b / size for b in (estimate.lower, estimate.upper))
+    return f"{_between(estimate, *(number(bound) for bound in bounds))} {name}"
 
 
 def moment(at: datetime | None, timezone: str) -> str:

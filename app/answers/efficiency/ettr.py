@@ -523,5 +523,5 @@ def _missing() -> Missing:
         "No run on several nodes is known in this selection.",
         "Lower the smallest job, choose a longer period, or reset the filters. Runs come from the "
         "scheduler's records of jobs with their GPUs:",
-        ("sacct -a -P --duplicates --format=...,NNodes,AllocTRES,... > sacct.txt",),
+        sight.JOBS,
     )

@@ -209,7 +209,8 @@ def sentence(ledger: GoodputLedger) -> str:
     if not lost.gpu_hours.upper:
         return f"{kept}; no work is known to be lost to failures."
     if lost.bounded:
-        return f"{kept}; {spread} were lost to failures, as attempts before a requeue are missing."
+        between = numbers.bounds(lost.gpu_hours)
+        return f"{kept}; {between} were lost to failures, as attempts before a requeue are missing."
     bounds = f" ({spread})" if spread else ""
     return f"{kept}; {numbers.number(lost.gpu_hours.value)} were lost to failures{bounds}."
 

@@ -286,7 +286,7 @@ def _of_bucket(
     hours = bucket.gpu_hours
     return Number(
         term,
-        numbers.spread(hours) if bucket.bounded else numbers.number(hours.value),
+        numbers.bounds(hours) if bucket.bounded else numbers.number(hours.value),
         f"{_basis(bucket, total_known=bool(ledger.total_gpu_seconds))}{more}",
         numbers.spread(hours),
         numbers.count(hours.n) if hours.n else "",
@@ -300,7 +300,7 @@ def _basis(bucket: Bucket, *, total_known: bool) -> str:
     """The interval and n of an estimate; the share of what records fix."""
     hours, spread = bucket.gpu_hours, numbers.spread(bucket.gpu_hours)
     if hours.value is None:
-        return sight.BASIS if total_known else "no GPU-hour is known"
+        return sight.NOT_SEEN if total_known else "no GPU-hour is known"
     if not spread:
         return f"{numbers.percent(bucket.ratio.value)}, as recorded"
     n = f", n = {hours.n:,}" if hours.n else ""
@@ -320,7 +320,7 @@ def _out_of_service(ledger: GoodputLedger, selection: Selection) -> Number:
     if not ledger.states_known:
         return _hours(terms.OUT_OF_SERVICE_HOURS, None, "no record of nodes' states", opens)
     if bounds := ledger.out_of_service_bounds:
-        spread, value = numbers.spread(bounds), numbers.number(bounds.value)
+        spread, value = numbers.bounds(bounds), numbers.number(bounds.value)
         basis = f"bounds: {value} by the attempts recorded"
         term = terms.OUT_OF_SERVICE_HOURS
         return Number(term, spread, basis, spread, "", bounds, "GPU-hours", opens=opens)

@@ -33,7 +33,7 @@ def bounded_cost(lost: Bucket, cause: str | None) -> str:
     known = numbers.number(lost.gpu_hours.value)
     most = "" if cause is None else f", most by {cause}"
     return (
-        f"Failures lost {numbers.spread(lost.gpu_hours)} GPU-hours, as attempts before a requeue "
+        f"Failures lost {numbers.bounds(lost.gpu_hours)} GPU-hours, as attempts before a requeue "
         f"are missing: {known} of the attempts recorded{most}."
     )
 

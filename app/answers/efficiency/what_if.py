@@ -147,7 +147,7 @@ class Shown:
         found, when = self.found, self.when()
         if not found.n_interruptions:
             if self.seen.without:
-                return sight.refused(f"What could be regained of {when}", self.seen)
+                return sight.refused("What could be regained", self.seen)
             return f"No interruption of a job is known in {when}: nothing can be regained."
         changed = self._changed()
         if not changed and self.chosen.nodes:

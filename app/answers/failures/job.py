@@ -179,6 +179,8 @@ def basis(one: Job) -> str:
 
 def named_cause(attempt: Mapping[Any, Any], known: Taxonomy) -> str:
     """Cause and domain of a verdict, as markdown."""
+    if attempt["cause"] == attempt["domain"] == numbers.UNKNOWN:
+        return "**Cause unknown**"
     cause = known.causes.get(attempt["cause"])
     title = escaping.escaped(cause.title if cause else str(attempt["cause"]))
     return f"**{title}** · {domains.title(attempt['domain'])}"

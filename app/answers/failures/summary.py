@@ -111,9 +111,11 @@ def sentence(summary: FailureSummary) -> str:
         failed.append(f"{summary.n_failed_attempts:,} of {ended} failed")
     if summary.n_logged:
         failed.append(f"{_logged(summary)} known without jobs")
-    if seen is not None and seen.none and n["unknown"] == summary.n_failed:
-        return f"{' and '.join(failed)}; {sight.refused('whose fault it was', seen)}"
     first, infrastructure = commonest(summary), summary.counted.n
+    all_unknown = n["unknown"] == summary.n_failed
+    if seen is not None and seen.none and (all_unknown or not infrastructure):
+        which = "it was" if all_unknown else f"{n['unknown']:,} of them were"
+        return f"{' and '.join(failed)}; {sight.refused(f'whose fault {which}', seen)}"
     most = ""
     if first is not None and first.n_attempts < infrastructure:
         most = f", most by {first.title.partition(' (')[0]}"

@@ -11,6 +11,7 @@ from app.answers.failures import summary, verdicts
 from app.answers.fleet import overview
 from app.answers.fleet.actions import listed
 from app.answers.reliability.sight import CANNOT
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.filters import Selection
     from data.state import Annotation
+
+
+WITHOUT_UNIT = (numbers.UNKNOWN, ledger_parts.NOT_COMPUTED)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,6 @@ def in_short(
         judged.verdict,
         CANNOT.capitalize() if blind else overview.WORDS[judged.verdict],
         None if first is None else first.title.partition(" (")[0],
-        lost.value if lost.exact is None else f"{lost.value} GPU-h",
+        lost.value if lost.value in WITHOUT_UNIT else f"{lost.value} GPU-h",
         next(iter(listed.first(due, listed.SHOWN)), None),
     )

@@ -89,7 +89,7 @@ def basis(report: MttfReport) -> str:
         return counted
     if found.scope == "detectable":
         return f"{counted}; {_part(found)}"
-    return f"{counted}; from none to all of {_unexplained(found)}"
+    return f"{counted}; none to all of {_unexplained(found)}"
 
 
 def counted_in_words(report: MttfReport) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import unknown
 from analytics.frames import RATE_GROUPS
-from analytics.reliability.mttf import GroupRate, group_rates
+from analytics.reliability.mttf import GroupRate, group_rates, weekly_rates
 from app.answers.content import Answer, Block, Chart, Missing, Table
 from app.answers.described import DATA, Rows, field
 from app.answers.reliability.detection import of_sizes
@@ -125,6 +125,9 @@ def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Bl
             "It needs the time that jobs ran: choose a longer period, or ingest the "
             "scheduler's records of it.",
         )
+    if by == "week" and not weekly_rates(groups).runs:
+        remedy = "Kernel logs, health checks and node events show failures."
+        return Missing(key, "No failure rate by week is known.", remedy)
     known = sum(group.estimate.rate.value is not None for group in groups)
     says = f"Failures per 1,000 node-days of {numbers.counted(known, by.replace('_', ' '))} with "
     says += "intervals. The values stand in the table."

@@ -226,7 +226,8 @@ def _report(result: actions.IngestResult) -> None:
 scope = filter_bar.show(uses=("period", "cluster"))
 demo.said()
 if scope.empty:
-    empty_state.no_store()
+    st.title(empty_state.NO_DATA, anchor=False)
+    st.markdown(empty_state.OR_DEMO)
     read()
     undone()
     add_data(scope)
