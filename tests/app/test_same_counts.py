@@ -23,6 +23,7 @@ from analytics.estimate import Estimate
 from app.answers.content import Answer
 from app.ask import of_store, once
 from app.reports import kinds
+from app.words.plain import MOST_TITLE_WORDS, titled
 from data.errors import DataError
 from data.filters import Selection
 from data.queries import fleet
@@ -272,3 +273,20 @@ def test_what_is_called_the_same_is_the_same_on_every_page_command_and_report(
     differ = {key: where for key, where in found.items() if len(set(map(repr, where.values()))) > 1}
     assert not differ
     assert all(len(found[key]) > 2 for key in ("failures", "lost_to_failures_gpu_hours"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STORES)
+def test_a_title_says_its_finding_in_few_words(
+    name: str, stores: dict[str, Path], request: pytest.FixtureRequest
+) -> None:
+    root = stores[name] if name in stores else request.getfixturevalue("demo_store")
+    with closing(Store.open(root)) as store:
+        titles = {
+            (period, where): titled(said.sentence)
+            for period, selection in periods(store).items()
+            for where, said in answers(store, selection)
+        }
+    assert len(titles) > 20
+    long = {at: title for at, title in titles.items() if len(title.split()) > MOST_TITLE_WORDS}
+    assert not long
