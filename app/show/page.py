@@ -159,7 +159,7 @@ def _headline(number: Number, scope: Scope) -> None:
     ):
         opened(number.opens, scope)
     if len(number.weeks) > 1:
-        st.caption(f"{_line(number.weeks)} {len(number.weeks)} weeks")
+        st.html(_bars(number.weeks))
 
 
 STATES = {
@@ -178,23 +178,19 @@ def _state(number: Number) -> str | None:
     return f":{colour}-badge[:material/{icon}: {_in_words(number.change, number.state)}]"
 
 
-BARS = (
-    "\N{LOWER ONE EIGHTH BLOCK}\N{LOWER ONE QUARTER BLOCK}\N{LOWER THREE EIGHTHS BLOCK}"
-    "\N{LOWER HALF BLOCK}\N{LOWER FIVE EIGHTHS BLOCK}\N{LOWER THREE QUARTERS BLOCK}"
-    "\N{LOWER SEVEN EIGHTHS BLOCK}\N{FULL BLOCK}"
-)
-"""From the lowest to the highest."""
+HIGHEST_PX = 22
 
 
-def _line(weeks: Sequence[float]) -> str:
-    """Values of weeks as bars of text, from 0 to the largest.
+def _bars(weeks: Sequence[float]) -> str:
+    """Values of weeks as bars from 0 to the largest, the last one dark.
 
-    >>> _line([0.0, 4.0, 8.0])
-    '\u2581\u2585\u2588'
+    >>> _bars([0.0, 8.0])[:51]
+    '<div class="weeks"><i style="height:1px"></i><i sty'
     """
     most = max(weeks) or 1.0
-    last = len(BARS) - 1
-    return "".join(BARS[min(last, int(len(BARS) * max(value, 0.0) / most))] for value in weeks)
+    heights = (max(1, round(HIGHEST_PX * max(value, 0.0) / most)) for value in weeks)
+    bars = "".join(f'<i style="height:{height}px"></i>' for height in heights)
+    return f'<div class="weeks">{bars}<span>{len(weeks)} weeks</span></div>'
 
 
 def _in_words(change: Change, state: State) -> str:

@@ -56,7 +56,7 @@ def show(chart: Chart | Missing, scope: Scope) -> None:
 def _phase(found: Replay, phase: Phase, timezone: str) -> dict[str, Any]:
     """What a phase is called, and the number of its first moment; None where it has none."""
     at = [moment.at for moment in found.moments]
-    name = phase.name.capitalize()
+    name = "Recovery begins" if phase.name == "recovery" else phase.name.capitalize()
     if phase.from_at in at:
         return {"says": f"{name} {clock(phase.from_at, timezone)}", "at": at.index(phase.from_at)}
     why = "later" if phase.from_at is not None else replay.follows(found, phase.name)

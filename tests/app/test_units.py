@@ -21,7 +21,7 @@ MEASURED = ("number", "hours", "rate", "mttf")
 """Kinds of columns with a unit; shares and ETTR are ratios, counts are of what their title names."""
 RATIOS = {
     "Beside other nodes", "Beside other repairs", "Times usual", "Rate ratio", "Not adjusted",
-    "Slowdown", "S", "Launch", "Dispersion", "Score", "Expected", "Lift",
+    "Slowdown", "S", "Launch", "Dispersion", "Score", "Score then", "Expected", "Lift",
 }  # fmt: skip
 """Of two numbers of one unit, and scores; Expected are incidents beside Records of them."""
 OF_EACH_ROW = {"At", "Least", "Mean", "Greatest", "Rose by", "Threshold"}

@@ -31,3 +31,24 @@ def test_a_row_leads_to_its_job_and_back(link: str, browser: BrowserContext) -> 
     assert "attempt=attempt" in page.url
     page.go_back()
     expect(page.locator("h1")).to_contain_text("infrastructure failure")
+
+
+@pytest.mark.slow
+def test_a_number_leads_to_its_failures_their_evidence_its_lines_and_back(
+    link: str, browser: BrowserContext
+) -> None:
+    page = browser.new_page()
+    page.goto(link.replace("/?", "/failures?period=all&"))
+    expect(page.locator("h1")).to_contain_text("infrastructure failure")
+    number = page.get_by_test_id("stMetric").filter(has_text="Infrastructure failures")
+    number.locator("xpath=ancestor::*[@data-testid='stColumn'][1]").get_by_role(
+        "button"
+    ).last.click()
+    rows = page.get_by_role("dialog")
+    expect(rows).to_be_visible()
+    grid = rows.get_by_test_id("stDataFrame").locator("canvas").first
+    grid.click(position=FIRST_ROW, force=True)
+    page.wait_for_url(re.compile(r"/(job|incident)\?"))
+    expect(page.get_by_text("Evidence", exact=True)).to_be_visible()
+    page.go_back()
+    expect(page.locator("h1")).to_contain_text("infrastructure failure")

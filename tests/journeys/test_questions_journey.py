@@ -92,7 +92,7 @@ def test_which_nodes_to_drain(page: Page, store: Path) -> None:
 def test_the_cost_of_this_month_and_its_first_cause(page: Page, store: Path) -> None:
     lost = page.get_by_test_id("stMetric").filter(has_text="Lost: failures, GPU-h")
     expect(lost).to_be_visible()
-    expect(page.get_by_text(re.compile(r"^most: \w+")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^costliest: \w+")).first).to_be_visible()
     assert clicks(page) == 0
 
 

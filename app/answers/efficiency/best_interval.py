@@ -128,8 +128,8 @@ def in_short(found: BestInterval) -> str:
     if best.value is None and best.lower is None:
         return "How often to save is not known"
     if best.value is None:
-        return f"Save {size} no more often than every {minutes_of(best.lower)}"
-    return f"Save {size} every {minutes_of(best.value)}"
+        return f"Checkpoint {size} no more often than every {minutes_of(best.lower)}"
+    return f"Checkpoint {size} every {minutes_of(best.value)}"
 
 
 def term(gpus: int | None) -> Term:

@@ -57,11 +57,11 @@ _HELD = replace(KNOWN["gpu_hours"], title="Held (GPU-h)")
 _EVIDENCE = Column("evidence", "Evidence", none="no record says why")
 CAUSES = (
     Column("title", "Why they ended"),
-    Column("action", "What to do next"),
+    Column("action", "What to do next", px=545),
     Column("fault", "Whose fault"),
     Column("n_attempts", "Attempts", "count"),
-    _HELD,
     _LOST,
+    _HELD,
     replace(KNOWN["job_id"], title="Latest job"),
     Column("owner", "Who acts", wide=True),
     replace(_EVIDENCE, title="Evidence of the latest"),
@@ -125,9 +125,10 @@ def measured(
     attempts = owners.user_attempts(store, user, selection)
     few = limit if limit <= FEW else None
     blind = sight.sight(store, selection).none
-    if blind:  # what others may have lost, nobody could see
-        seen = attempts["lost_gpu_hours"] > 0
-        attempts = attempts.assign(lost_gpu_hours=attempts["lost_gpu_hours"].where(seen))
+    # Nobody knows whether something else ended what failed without a cause.
+    unknown = blind | (attempts["domain"].eq("unknown") & attempts["bucket"].isna())
+    lost = attempts["lost_gpu_hours"]
+    attempts = attempts.assign(lost_gpu_hours=lost.mask(unknown & ~(lost > 0)))
     of = own_jobs(attempts)
     return MyRuns(
         owners.about_user(store, user),

@@ -109,7 +109,7 @@ def answer(
             Number(of_efficiency.OVER_ELAPSED, numbers.decimals(run.elapsed_ratio),
                    exact=run.elapsed_ratio, unit="ratio"),
         ),
-        (timeline(run, titles), interruptions(run, titles), attempts(run)),
+        (timeline(run, titles), interruptions(run, titles), attempts(run, titles)),
         run.notes,
         record=record(run),
         sheet=run.attempts,
@@ -170,10 +170,11 @@ def interruptions(run: RunEttr, titles: Mapping[str, str]) -> Table:
     return Table("interruptions", "Interruptions", INTERRUPTIONS, rows, "No attempt of it.")
 
 
-def attempts(run: RunEttr) -> Table:
+def attempts(run: RunEttr, titles: Mapping[str, str]) -> Table:
     """All attempts, times in hours."""
     rows = in_hours(run.attempts, HOURS)[[column.key for column in ATTEMPTS]]
-    return Table("run_attempts", "Attempts", ATTEMPTS, rows)
+    named = rows["cause"].map(titles).fillna(rows["cause"])
+    return Table("run_attempts", "Attempts", ATTEMPTS, rows.assign(cause=named))
 
 
 def record(run: RunEttr) -> dict[str, Any]:

@@ -55,10 +55,18 @@ BUCKET_NAMES = {
 }
 NODES = (
     *columns("node"),
-    Column("verdict", "Judged", none="was named", help=of_efficiency.JUDGED_THEN.definition),
-    Column("score", "Score", "number", none="was named", help=of_efficiency.SCORE_THEN.definition),
+    Column("verdict", "Judged then", none="was named", help=of_efficiency.JUDGED_THEN.definition),
+    Column(
+        "score", "Score then", "number", none="was named", help=of_efficiency.SCORE_THEN.definition
+    ),
     Column("failures", "Failures", "count"),
-    Column("usual", "Usual", "number", "failures", help=of_efficiency.USUAL_FAILURES.definition),
+    Column(
+        "usual",
+        "Usual failures",
+        "number",
+        "failures",
+        help=of_efficiency.USUAL_FAILURES.definition,
+    ),
     Column("cost", "They cost", "number", "GPU-h", help=of_efficiency.THEY_COST.definition),
     Column("counted", "Counts by", "ratio", help=of_efficiency.COUNTS_BY.definition),
     Column("node_days", "In jobs", "number", "node-days"),

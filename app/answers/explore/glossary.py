@@ -61,13 +61,14 @@ def found(root: Path, word: str = "") -> Found:
 
 
 def listed(shown: Found) -> Table:
-    """The terms of headline numbers and of what counts as a failure, page by page; what explains a
+    """The terms of headline numbers and of what counts as a failure, from A to Z; what explains a
     column or a cause is found by a search."""
     rows = [
         (entry.term.label, _first_sentence(entry.term.definition), entry.group, entry.key)
         for entry in shown.entries
         if not (entry.term.of_column or entry.group in (CAUSES, COMMANDS))
     ]
+    rows.sort(key=lambda row: row[0].casefold())
     return Table("terms", "Terms", LISTED, rows, searched=False, wrapped=True)
 
 
@@ -136,7 +137,7 @@ def _own() -> Iterator[Entry]:
     for domain, term in zip(domains.TITLES, terms.DOMAINS, strict=True):
         yield _entry(f"domain_{domain}", term)
     for name, meaning in terms.DEFINITIONS.items():
-        yield _entry(f"failure_{name}", Term(f"A failure, by definition {name}",
+        yield _entry(f"failure_{name}", Term(f"Failure, defined as {name.replace('_', ' ')}",
                      f"{meaning[0].upper()}{meaning[1:]}.", pages=("mttf",)))  # fmt: skip
     for name, term in ledger.meanings().items():
         yield _entry(f"bucket_{name}", term)
@@ -163,7 +164,7 @@ def sentence(shown: Found) -> str:
     """How many there are, or which one it is."""
     n = len(shown.entries)
     if not shown.word:
-        return f"{len(listed(shown)):,} terms of pages; a search finds {n:,}"
+        return f"{len(listed(shown)):,} terms; a search finds all {n:,}"
     if n == 1:
         return shown.entries[0].term.label
     if not n:

@@ -234,6 +234,8 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
     )
     named = len(row["nodes"]) if row["nodes_named"] else 0
     nodes = f"{named:,} with evidence" if named else "none with evidence"
+    if row["n_nodes"] > named:
+        nodes += ", the others ran its jobs"
     verdicts = numbers.counted(len(one.verdicts), "verdict")
     hit, surely = numbers.count(row["n_jobs"]), numbers.percent(one.confidence)
     shown = (

@@ -209,7 +209,7 @@ def without_verdict(attempt: Mapping[Any, Any]) -> str:
     return f"It ended {attempt['state']}, which is no failure."
 
 
-def evidence(attempt: Mapping[Any, Any]) -> Table:
+def evidence(attempt: Mapping[Any, Any], titles: Mapping[str, str]) -> Table:
     """What a verdict rests on, what counts first."""
     order, pieces = list(ROLES), attempt["evidence"]
     ranked = sorted(pieces, key=lambda e: order.index(e["role"]) if e["role"] in order else 9)
@@ -217,21 +217,24 @@ def evidence(attempt: Mapping[Any, Any]) -> Table:
         "evidence",
         "Evidence",
         EVIDENCE,
-        [_piece(piece, attempt) for piece in ranked],
+        [_piece(piece, attempt, titles) for piece in ranked],
         "No health event, node event, scheduler's reason or log line near the end of this "
         "attempt was recorded: nothing says why it ended.",
     )
 
 
-def _piece(piece: Mapping[str, Any], attempt: Mapping[Any, Any]) -> tuple[Any, ...]:
+def _piece(
+    piece: Mapping[str, Any], attempt: Mapping[Any, Any], titles: Mapping[str, str]
+) -> tuple[Any, ...]:
     offset, end_at, xid = piece.get("offset_s"), attempt["end_at"], piece.get("xid")
     at = None if offset is None or pd.isna(end_at) else end_at + pd.Timedelta(seconds=offset)
     check = str(piece.get("check") or piece.get("kind"))
     if isinstance(xid, int | float) and xid == xid:
         check += f" {xid:.0f}"
-    said = (piece.get(name) for name in ("severity", "node", "cause", "text", "why", "n"))
+    cause = titles.get(str(piece.get("cause")), piece.get("cause"))
+    severity, node, *said = (piece.get(name) for name in ("severity", "node", "text", "why", "n"))
     key, cluster = piece.get("key"), attempt["cluster"]
-    return (relative(offset), piece["role"], check, *said, at, key, cluster)
+    return (relative(offset), piece["role"], check, severity, node, cause, *said, at, key, cluster)
 
 
 def relative(offset_s: float | None) -> str:

@@ -13,6 +13,7 @@ from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, composed
 from app.answers.failures import incidents
 from app.answers.failures.taxonomy import cause_titles
+from app.answers.nodes import lemons
 from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from app.words import numbers, terms
@@ -146,6 +147,8 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
     titles = ask(cause_titles)
     named = in_period(ask(named_in, one.cluster, one.node), selection)
     without = without_jobs(ask, one)
+    judged = lemons.of_node(ask, one.cluster, one.node, selection)
+    verdict, *verdict_table = ("",) if judged is None else judged
     known: Collection[str] = ()
     unseen: Iterable[str] = ()
     if one.cluster is not None:
@@ -153,9 +156,10 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
         known = ask(shown_by, of_cluster)
         unseen = sight.notes(ask(sight.sight, of_cluster), "its failures")
     return Answer(
-        sentence(one, known, without),
+        sentence(one, known, without, verdict),
         headlines(one, named, selection, known=known, without=without),
         (
+            *verdict_table,
             history(one, titles, selection),
             listed_incidents(named, known),
             failed(one, titles, known),
@@ -191,17 +195,21 @@ def shown_by(store: Store, selection: Selection) -> frozenset[str]:
     return frozenset(name for name, shown in shows.items() if shown)
 
 
-def sentence(one: Node, known: Collection[str], without: str | None = None) -> str:
+def sentence(
+    one: Node, known: Collection[str], without: str | None = None, verdict: str = ""
+) -> str:
     """What happened on the node, as far as sources of the period show it.
 
-    `without` is the reason why no job is known to have run there.
+    `without` is the reason why no job is known to have run there; `verdict` says that it is a lemon
+    or to be watched.
     """
+    who = f"{one.node} {verdict}: it" if verdict else one.node
     times = numbers.counted(len(one.outages), "time")
     if without is not None:
         events = numbers.counted(len(one.events), "health event")
         urgent = f", {len(one.urgent):,} of them critical or fatal" if len(one.events) else ""
         outages = f", was out of service {times}" if len(one.outages) else ""
-        return f"{one.node} had {events}{urgent}{outages} in this period; {without}."
+        return f"{who} had {events}{urgent}{outages} in this period; {without}."
     urgent = numbers.counted(len(one.urgent), "critical or fatal event")
     counts = {
         OUT: (one.outages, f"was out of service {times}"),
@@ -210,7 +218,7 @@ def sentence(one: Node, known: Collection[str], without: str | None = None) -> s
     }
     said = [text for name, (rows, text) in counts.items() if len(rows) or name in known]
     unseen = [name for name, (rows, _) in counts.items() if rows.empty and name not in known]
-    happened = f"{one.node} {in_a_row(said)}" if said else f"Nothing was seen of {one.node}"
+    happened = f"{who} {in_a_row(said)}" if said else f"Nothing was seen of {one.node}"
     happened = f"{happened} in this period"
     if not unseen:
         return f"{happened}."

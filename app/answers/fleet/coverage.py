@@ -49,7 +49,7 @@ DESCRIBED = (
     field("quiet_days", "Quiet days", "count", "days_quiet", term=of_fleet.QUIET_DAYS),
     field(
         "days_without_records",
-        "Days not known",
+        "Days missing between",
         "count",
         "days_without_rows",
         term=of_fleet.DAYS_NOT_KNOWN,

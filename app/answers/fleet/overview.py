@@ -10,6 +10,8 @@ from analytics.reliability.comparisons import PUBLISHED_BY, RSC1_RATE, RSC2_RATE
 from analytics.reliability.fleet_verdict import Verdict, fleet_verdict
 from app.answers.content import Answer, Number
 from app.answers.efficiency import ettr, ledger, ledger_parts
+from app.answers.failures import verdicts
+from app.answers.failures.summary import commonest
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import nodes, weeks
 from app.answers.reliability import detection, mttf, rate_by_group
@@ -121,10 +123,7 @@ def answer(
     return Answer(
         sentence(shown),
         (
-            replace(
-                mttf.Headlines(report, before, selection).number(mttf.RATE),
-                weeks=weeks.rate(ask, selection),
-            ),
+            _rate(ask, selection, mttf.Headlines(report, before, selection)),
             mttf.projected_number(mttf.of_size(ask, selection, gpus)),
             *_large_runs(ask, selection),
             *_lost(ask, selection),
@@ -135,6 +134,15 @@ def answer(
         ),
         mttf.notes(shown.report, selection),
     )
+
+
+def _rate(ask: Ask, selection: Selection, headlines: mttf.Headlines) -> Number:
+    """How often the fleet fails, its last weeks and the commonest cause."""
+    number, first = headlines.number(mttf.RATE), commonest(ask(verdicts.summarised, selection))
+    if first is not None:
+        most = f"most: {unbracketed(first.title)}"
+        number = replace(number, says="; ".join(filter(None, (number.interval, most))))
+    return replace(number, weeks=weeks.rate(ask, selection))
 
 
 def _large_runs(ask: Ask, selection: Selection) -> Iterator[Number]:
@@ -157,7 +165,7 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     if first is not None:
         parts.append(f"most by {ask(cause_titles).get(first, first)}")
     cause = ask(cause_titles).get(first, first) if first is not None else ""
-    cause = f"most: {unbracketed(cause)}" if cause else ""
+    cause = f"costliest: {unbracketed(cause)}" if cause else ""
     shown = replace(number, basis="; ".join(part for part in parts if part), says=cause)
     return (
         shown if cost is None else replace(shown, weeks=ask(weeks.lost, selection)),

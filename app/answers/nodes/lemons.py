@@ -35,11 +35,12 @@ _ACTION = Column("action", "What to do", px=240)
 _WHY = field("reasons", "Why", of=lambda row: "; ".join(row["reasons"]), px=360)
 _SCORE = Column("score", "Score", "number", help=of_nodes.LEMON_SCORE.definition)
 _RATIO = Column("ratio", "Times usual", "rate", help=of_nodes.TIMES_USUAL.definition)
+_SAVES = Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=of_nodes.SAVED.definition)
 DRAIN = (
     *columns("node"),
     _VERDICT,
     _ACTION,
-    Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=of_nodes.SAVED.definition),
+    _SAVES,
     _WHY,
     _RATIO,
     _SCORE,
@@ -47,7 +48,7 @@ DRAIN = (
     Column("ticket", "Ticket", shown=False),
     *columns(hidden=("cluster",)),
 )
-OF_ONE = (_VERDICT, _ACTION, _WHY, _RATIO, _SCORE)
+OF_ONE = (_VERDICT, _ACTION, _SAVES, _WHY, _RATIO, _SCORE)
 """What the page of one node shows of it."""
 GROUPS = (
     Column("grouping", "What"),
@@ -170,9 +171,12 @@ def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
     return sorted((row for of in found for row in _rows(of)), key=_rank)
 
 
-def of_node(ask: Ask, cluster: str | None, node: str, selection: Selection) -> Table | None:
-    """The verdict on one node with its reasons; None where it is not among those judged, or where
-    no job used it and nothing speaks against it.
+def of_node(
+    ask: Ask, cluster: str | None, node: str, selection: Selection
+) -> tuple[str, Table] | None:
+    """The verdict on one node, in words where it is none of the healthy, and with its reasons.
+
+    None where it is not among those judged, or where no job used it and nothing speaks against it.
     """
     for of in ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL):
         for at, each in enumerate(of.nodes):
@@ -180,10 +184,17 @@ def of_node(ask: Ask, cluster: str | None, node: str, selection: Selection) -> T
                 row = _row(of, at)
                 if row["verdict"] not in LISTED and not ask(hosts.used, cluster, node):
                     return None
-                return Rows(OF_ONE, [row]).table(
+                saved = row["saved_gpu_hours"] or unknown(CONF_LEVEL, 0)
+                return _verdict(row), Rows(OF_ONE, [row | {"saved_gpu_hours": saved}]).table(
                     "lemon", "Is it a lemon?", note=_window(of), wrapped=True
                 )
     return None
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    """What a node is that is a lemon or to be watched; empty for others."""
+    words = {"lemon": "is a lemon", "watch": "is to be watched"}.get(row["verdict"], "")
+    return f"{words}, out of service now" if words and row["is_out"] else words
 
 
 SHEET = (

@@ -24,6 +24,7 @@ MAX_ATTEMPTS = 40
 """Attempts drawn, the latest; the table and the download hold all."""
 BAR_WIDTH = 0.5
 NAMES_PX = 300
+KEY = "Outline: waited · filled: ran"
 SECONDS_PER_HOUR = 3600.0
 
 
@@ -42,9 +43,10 @@ def figure(
     """
     drawn = attempts.tail(MAX_ATTEMPTS).reset_index(drop=True)
     left_out = len(attempts) - len(drawn)
+    earlier = f"{left_out:,} earlier attempts in the download" if left_out else ""
     chart = template.figure(
         title="When did it wait and run, and how did each attempt end?",
-        note=note + (f" · {left_out:,} earlier attempts in the download" if left_out else ""),
+        note=" · ".join(filter(None, (KEY, note, earlier))),
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(drawn), 1),
     )

@@ -30,6 +30,7 @@ GAP = 0.03
 SMALLEST, LARGEST = 6.0, 26.0
 """Pixels across of an incident without loss and of the one with the largest."""
 LONGEST = 180
+KEY = "Area: GPU-hours lost · ring: no job was hit"
 
 
 def figure(
@@ -57,7 +58,7 @@ def figure(
     left_out += [f"{more:,} more causes in the table"] * bool(more)
     chart = template.figure(
         title="When was there which incident, and which causes cost most?",
-        note=" · ".join(part for part in (note, chosen, *left_out) if part),
+        note=" · ".join(part for part in (KEY, note, chosen, *left_out) if part),
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(drawn), 1),
     )

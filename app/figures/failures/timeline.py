@@ -30,7 +30,10 @@ BAR_WIDTH = 0.36
 ANNOTATED = 3
 """Failures that have a line across all lanes, the first ones."""
 SYMBOLS = {"seed": "circle", "context": "circle-open", "consequence": "diamond"}
-ROLES = "Filled: seeds · ring: context · diamond and grey bar: consequences · pale bar: ran before"
+ROLES = (
+    "Filled: what it began with · ring: context · diamond, grey bar: what followed · "
+    "pale bar: ran before"
+)
 
 
 def figure(timeline: Timeline, *, timezone: str, mode: Mode = "light", note: str = "") -> go.Figure:

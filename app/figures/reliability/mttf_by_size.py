@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.figures.template import Mode, Palette
 
 HEIGHT = 430
+KEY = "Level line: the sizes of a class · arrow: none failed, at least so long"
 GPU_TICKS = (1, 8, 32, 128, 512, 2048, 8192, 32768, 131072)
 HOUR_TICKS = {
     1 / 60: "1 min",
@@ -46,7 +47,10 @@ def figure(report: MttfReport, *, mode: Mode = "light", note: str = "") -> go.Fi
     """How long until a job of N GPUs fails, as measured and as the rate projects?"""
     palette = template.PALETTES[mode]
     chart = template.figure(
-        title="How long until a job of N GPUs fails?", note=note, mode=mode, height=HEIGHT
+        title="How long until a job of N GPUs fails?",
+        note=" · ".join(filter(None, (KEY, note))),
+        mode=mode,
+        height=HEIGHT,
     )
     projected = [p for p in report.projection if p.mttf_hours.lower is not None]
     measured = [c for c in report.by_size if c.mttf_hours.value is not None]
@@ -175,10 +179,9 @@ def _add_measured(chart: go.Figure, classes: Sequence[SizeClass], palette: Palet
         name="measured",
         **template.hover([_class_hover(c) for c in classes]),
     )
-    level = numbers.percent(classes[0].mttf_hours.conf_level)
     template.label(
         chart,
-        f"measured by range of sizes,<br>{level} interval",
+        f"measured, {numbers.percent(classes[0].mttf_hours.conf_level)} interval",
         x=math.log10(classes[-1].gpus_to),
         y=math.log10(classes[-1].mttf_hours.upper or values[-1]),
         colour=palette.series,
@@ -203,16 +206,6 @@ def _add_lower_bounds(chart: go.Figure, classes: Sequence[SizeClass], palette: P
             },
             name="no failure: lower bound",
             **template.hover([_class_hover(size)] * 2),
-        )
-    if classes:
-        template.label(
-            chart,
-            "no failure: at least",
-            x=math.log10(classes[-1].gpus_to),
-            y=math.log10(classes[-1].mttf_hours.lower or 1.0),
-            colour=palette.series,
-            yanchor="top",
-            yshift=-6,
         )
 
 

@@ -48,7 +48,7 @@ else:
 of_one.part_of(attempt)
 of_one.runs_of_user(attempt, scope.timezone)
 if judged:
-    page.blocks([job.evidence(attempt)], scope)
+    page.blocks([job.evidence(attempt, ask(taxonomy.cause_titles))], scope)
 left, right = st.columns([5, 2], gap="large")
 with left:
     of_one.log(attempt, scope)

@@ -4,9 +4,9 @@ from functools import partial
 
 import streamlit as st
 
+from app.answers.content import Table
 from app.answers.failures import node
 from app.answers.fleet import nodes
-from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
 from app.views.failures import of_one
@@ -27,10 +27,8 @@ with head:
     notes = (f"{node.basis(one)[:1].upper()}{node.basis(one)[1:]}.", node.MARKS, *answer.notes)
     page_head.show(answer.sentence, scope, notes=notes, terms=terms)
 page.headlines(answer.numbers[:4], scope)
-verdict = lemons.of_node(ask, one.cluster, one.node, scope.selection)
-if verdict is not None:
-    page.blocks([verdict], scope)
-page.blocks([answer.chart("node_history")], scope)
+verdict = [block for block in answer.blocks if isinstance(block, Table) and block.key == "lemon"]
+page.blocks([*verdict, answer.chart("node_history")], scope)
 of_one.incidents_of_node(one.cluster, one.node, scope.timezone)
 
 

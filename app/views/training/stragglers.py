@@ -69,9 +69,8 @@ MOST_LISTED = 5
 def heat_map(found: StragglerTrace, scope: Scope) -> None:
     """Stage by data-parallel rank; exact, or the paper's approximation."""
     way = inputs.choice(
-        "Workers judged",
+        "Each worker alone",
         ["exact", "min"],
-        label_visibility="collapsed",
         default="exact",
         key="s_w",
         help=of_training.WORKER_SLOWDOWN.definition,

@@ -14,7 +14,7 @@ FAILED = Term(
     pages=_MY_RUNS,
 )
 AT_FAULT = Term(
-    "Not by the program",
+    "Known to be the cluster's",
     "Failed attempts by hardware or system software, of all that failed, as their verdicts say. "
     "Each verdict rests on evidence; unknown means that no record says whose fault it was.",
     pages=_MY_RUNS,
@@ -157,10 +157,13 @@ JUDGED_THEN = Term(
     of_column=True,
 )
 SCORE_THEN = Term(
-    "Score", "Score of the page Lemons, when nodes were chosen.", pages=_PLANNER, of_column=True
+    "Score then",
+    "Score of the page Lemons, when nodes were chosen.",
+    pages=_PLANNER,
+    of_column=True,
 )
 USUAL_FAILURES = Term(
-    "Usual", "Failures of a healthy node in its place.", pages=_PLANNER, of_column=True
+    "Usual failures", "Failures of a healthy node in its place.", pages=_PLANNER, of_column=True
 )
 THEY_COST = Term(
     "They cost",

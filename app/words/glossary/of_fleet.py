@@ -33,7 +33,7 @@ QUIET_DAYS = Term(
     of_column=True,
 )
 DAYS_NOT_KNOWN = Term(
-    "Days not known",
+    "Days missing between",
     "Days between the first and the last, without a record, and not known to have been collected.",
     unit="days",
     pages=_DATA,

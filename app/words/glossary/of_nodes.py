@@ -48,8 +48,8 @@ LEMON_SCORE = Term(
 )
 TIMES_USUAL = Term(
     "Times usual",
-    "Rate of occasions over that of a healthy node of its exposure; the interval allows for what "
-    "is not known of healthy nodes.",
+    "Rate of occasions, in the time in which one more would have counted, over that of a healthy "
+    "node of its exposure; the interval allows for what is not known of healthy nodes.",
     unit="ratio",
     pages=("lemons", "node"),
     of_column=True,

@@ -30,7 +30,7 @@ LOST = (
     "2026-01-{day:02d}T02:00:00|1|gres/gpu=8|n{job}|{failed}\n"
 )
 FOUR_GPU_HOURS = 4.0
-"""Of an attempt of two hours on eight GPUs, by the 30-minute rule."""
+"""Of an attempt of two hours on eight GPUs that a lost node ended, by the ledger."""
 
 
 def _lost(job: int, day: int, *, cluster: str = "c", state: str = "NODE_FAIL") -> str:
@@ -52,6 +52,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lost = [_lost(job, 4 + job) for job in (1, 2, 3)]
     well = _lost(5, 20, state="COMPLETED")
     _read(root, "".join([*lost, _lost(4, 8, cluster="d"), well]))
+    actions.build_ledger(root)
     return root
 
 
@@ -167,8 +168,10 @@ def test_what_people_said_survives_another_ingest_and_a_target_that_is_none_any_
     told("annotate", f"incident:{one}", "--merged-into", other)
     together = shown(other)
     _read(root, _lost(6, 25))
+    actions.build_ledger(root)
     assert shown(other) == together
     _read(root, _lost(2, 6, state="COMPLETED").replace("T02", "T03"))  # its final record
+    actions.build_ledger(root)
     assert shown(one) == alone, "what it was merged into is retired"
     assert other not in [each["incident_id"] for each in told("incidents")]
 
@@ -325,6 +328,7 @@ def test_an_incident_of_today_that_hit_no_job_is_not_over(
         "2|e|COMPLETED|2026-01-20T00:00:00|2026-01-20T00:00:00|2026-01-21T11:00:00|1|gres/gpu=8|n2\n"
     )
     actions.ingest_files(root, "sacct", [str(jobs)], of_e)
+    actions.build_ledger(root)
     with closing(Store.open(root)) as store:
         asked = of_store(store), Selection(), datetime(2026, 1, 22, tzinfo=UTC)
         found = listed.listed(*asked)
@@ -342,6 +346,7 @@ def test_an_incident_of_today_that_hit_no_job_is_not_over(
 @pytest.mark.slow
 def test_an_incident_that_is_over_has_nothing_at_stake_and_comes_last(root: Path) -> None:
     _read(root, _lost(7, 19))
+    actions.build_ledger(root)
     with closing(Store.open(root)) as store:
         rows = listed.listed(of_store(store), Selection(), datetime(2026, 1, 21, tzinfo=UTC)).due
         order = [each for each in rows if each.kind == "incident"]

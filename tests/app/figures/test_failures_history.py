@@ -76,7 +76,7 @@ def test_names_and_states_are_shown_as_written() -> None:
     array = _attempts(3).assign(job_id=["<b>7", "7_2", "7_3"], state="<i>ODD")
     figure = attempts.figure(array, titles=TITLES, timezone="UTC", note="<a>x").to_dict()
     assert figure["layout"]["yaxis"]["ticktext"][0] == "&lt;b>7 · attempt 1"
-    assert figure["layout"]["title"]["subtitle"]["text"] == "&lt;a>x"
+    assert figure["layout"]["title"]["subtitle"]["text"].endswith(" · &lt;a>x")
     assert all("<" not in note["text"] for note in figure["layout"]["annotations"])
 
 

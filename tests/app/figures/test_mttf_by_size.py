@@ -63,7 +63,7 @@ def test_series_are_named_directly_not_by_a_legend(report: MttfReport) -> None:
     assert any(text.startswith("measured") for text in texts)
     assert any(text.startswith("projected") for text in texts)
     assert figure["layout"]["template"]["layout"]["showlegend"] is False
-    assert figure["layout"]["title"]["subtitle"]["text"] == "demo · synthetic data"
+    assert figure["layout"]["title"]["subtitle"]["text"].endswith(" · demo · synthetic data")
 
 
 def test_the_frame_holds_what_is_drawn(report: MttfReport) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,7 @@ def test_a_link_shows_what_happened_on_one_axis(
     name = _busy_node(demo_store)
     page = open_page(demo_store, PAGE, period="all", node=name, cluster="demo")
     assert not page.exception
-    assert page.title[0].value.startswith(f"{name} was out of service ")
+    assert re.match(rf"{name} (is a lemon[^:]*: it )?was out of service ", page.title[0].value)
     assert [metric.label for metric in page.metric] == [
         "Times out of service",
         "Critical or fatal events",

@@ -235,6 +235,6 @@ def test_the_ettr_is_that_of_the_size_asked_for_and_a_loss_has_its_price(
     shown = {metric.label: metric.value for metric in first.metric}
     (lost,) = (each for each in first.metric if each.label == "Lost: failures, GPU-h")
     assert " EUR; most by " in lost.proto.help
-    assert first.button(key="rows_Lost: failures, GPU-h").label.startswith("most: ")
+    assert first.button(key="rows_Lost: failures, GPU-h").label.startswith("costliest: ")
     alone = open_page(store, "views/efficiency/ettr.py", period="all", min_gpus="64")
     assert shown["ETTR, 64+ GPUs"] == alone.metric[0].value

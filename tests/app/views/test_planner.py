@@ -82,7 +82,7 @@ def test_overview_leads_there_in_one_click(
 ) -> None:
     overview = open_page(demo_store, period="all")
     (said,) = (text for text in in_sight(overview) if "](planner?" in text)
-    link = re.fullmatch(r"\[Save [\d,]+ GPUs every ([\d.]+ min)\]\((planner\?.*)\)", said)
+    link = re.fullmatch(r"\[Checkpoint [\d,]+ GPUs every ([\d.]+ min)\]\((planner\?.*)\)", said)
     assert link
     (gpus,) = re.findall(
         rf"Save a job of ([\d,]+) GPUs every {link[1]} \(", behind(overview, KNOWN)

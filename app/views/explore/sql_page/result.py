@@ -77,6 +77,8 @@ def _answered(answer: Rows, scope: Scope) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="sql_answered"):
         st.markdown(_counts(result))
         _downloads(answer, of_query)
+    if of_query.brief:
+        st.caption(escaping.escaped(of_query.brief))
     tabs = {"Rows": lambda: _grid(answer.frame), "Chart": lambda: _chart(answer, of_query)}
     page.tabs(tabs, key="sql_tab")
 
