@@ -49,9 +49,12 @@ def headlines(shown: Sequence[Number], scope: Scope) -> None:
         return
     first_sight.numbers(shown)
     widths = [max(len(number.term.label), LEAST_WIDTH) for number in shown]
+    with_weeks = next((number for number in shown if len(number.weeks) > 1), None)
     for column, number in zip(st.columns(widths), shown, strict=True):
         with column, st.container(gap="xxsmall"):
             _headline(number, scope)
+            if len(number.weeks) > 1:  # the first bars say what all of them are
+                st.html(_bars(number.weeks, named=number is with_weeks))
 
 
 def notes(texts: Sequence[str]) -> None:
@@ -158,8 +161,6 @@ def _headline(number: Number, scope: Scope) -> None:
         help="Open the rows behind this number",
     ):
         opened(number.opens, scope)
-    if len(number.weeks) > 1:
-        st.html(_bars(number.weeks))
 
 
 STATES = {
@@ -181,16 +182,18 @@ def _state(number: Number) -> str | None:
 HIGHEST_PX = 22
 
 
-def _bars(weeks: Sequence[float]) -> str:
+def _bars(weeks: Sequence[float], *, named: bool) -> str:
     """Values of weeks as bars from 0 to the largest, the last one dark.
 
-    >>> _bars([0.0, 8.0])[:51]
-    '<div class="weeks"><i style="height:1px"></i><i sty'
+    >>> _bars([8.0], named=False)
+    '<div class="weeks" title="1 week"><i style="height:22px"></i></div>'
     """
     most = max(weeks) or 1.0
     heights = (max(1, round(HIGHEST_PX * max(value, 0.0) / most)) for value in weeks)
     bars = "".join(f'<i style="height:{height}px"></i>' for height in heights)
-    return f'<div class="weeks">{bars}<span>{len(weeks)} weeks</span></div>'
+    length = numbers.counted(len(weeks), "week")
+    says = f"<span>{length}</span>" if named else ""
+    return f'<div class="weeks" title="{length}">{bars}{says}</div>'
 
 
 def _in_words(change: Change, state: State) -> str:

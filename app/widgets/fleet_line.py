@@ -45,5 +45,5 @@ def show(at: DeltaGenerator, scope: Scope) -> None:
     parts.append(f"lost to failures: {fleet.lost}")
     if fleet.first is not None:
         to_do = links.page(fleet.first.page, fleet.first.named, clause(fleet.first.what))
-        parts.append(f"do first in the fleet: {to_do}")
+        parts.append(f"first of all: {to_do}")
     at.caption(f"{badge} {' · '.join(parts)}")

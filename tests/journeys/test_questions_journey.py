@@ -107,7 +107,7 @@ def test_the_report_of_last_week(page: Page) -> None:
 
 def test_the_checkpoint_interval_of_the_usual_large_job(page: Page) -> None:
     page.get_by_test_id("stMain").get_by_role(
-        "link", name=re.compile("^Save .* GPUs every")
+        "link", name=re.compile("^Checkpoint .* GPUs every")
     ).click()
     page.wait_for_url(re.compile("planner"))
     best = page.get_by_test_id("stMetric").filter(has_text=re.compile("Best checkpoint interval"))
