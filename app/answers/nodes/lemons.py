@@ -261,12 +261,16 @@ def _sentence(rows: Sequence[dict[str, Any]], days: float, seen: Sight) -> str:
 
 
 def _to_do(lemons: Sequence[dict[str, Any]]) -> str:
-    """Which of them should leave, and which are out and should stay so."""
+    """Which of them should leave, and which are out and should stay so; the first come first."""
     in_use = ", ".join(row["node"] for row in lemons if not row["is_out"])
     out = ", ".join(row["node"] for row in lemons if row["is_out"])
     if not out:
         return f"Drain {in_use}"
-    return f"Drain {in_use}, keep {out} out" if in_use else f"Keep {out} out of service"
+    if not in_use:
+        return f"Keep {out} out of service"
+    if lemons[0]["is_out"]:
+        return f"Keep {out} out, drain {in_use}"
+    return f"Drain {in_use}, keep {out} out"
 
 
 def _headlines(
