@@ -108,10 +108,10 @@ def part_note(weeks: Sequence[datetime], parts: set[int]) -> str:
 
     >>> from datetime import datetime
     >>> part_note([datetime(2026, 10, 5), datetime(2026, 10, 12)], {0})
-    'week of 5 Oct 2026: in part, its interval is cut'
+    'week of 5 Oct 2026: in part, may exceed the axis'
     """
     named = " and ".join(numbers.day(weeks[place]) for place in sorted(parts))
-    return f"week of {named}: in part, its interval is cut" if parts else ""
+    return f"week of {named}: in part, may exceed the axis" if parts else ""
 
 
 def tick_format(span: pd.Timedelta) -> str:

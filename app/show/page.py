@@ -138,7 +138,7 @@ def _first_rows(first: Table, part: Part, scope: Scope) -> None:
 
 
 def _headline(number: Number, scope: Scope) -> None:
-    """One number with its last weeks, its state, and the line that opens its rows."""
+    """One number with its state and the line that opens its rows."""
     told = [number.term.definition]
     told += [terms.CHANGE] if number.change is not None else []
     told += [escaping.escaped(number.basis)] if number.basis else []

@@ -109,10 +109,10 @@ def sentence(found: BestInterval | None) -> str:
     )
     if best.value is None:
         least = minutes_of(best.lower)
-        return f"Save {job} no more often than every {least}: no failure was seen, {rests}."
+        return f"Checkpoint {job} no more often than every {least}: no failure was seen, {rests}."
     also = f"; Daly and Young's rule says {minutes_of(found.daly_young_min.value)}"
     return (
-        f"Save {job} every {minutes_of(best.value)} ({in_minutes(best)}) {rests}"
+        f"Checkpoint {job} every {minutes_of(best.value)} ({in_minutes(best)}) {rests}"
         f"{also if found.apart else ''}."
     )
 

@@ -97,7 +97,7 @@ def sentence(expected: ExpectedEttr) -> str:
     if best is None or expected.exact_at_optimum is None:
         return ""
     return (
-        f"Save every {numbers.number(best)} min for an ETTR of "
+        f"Checkpoint every {numbers.number(best)} min for an ETTR of "
         f"{numbers.decimals(expected.exact_at_optimum)} (exact form); Daly-Young's rule says "
         f"{numbers.number(daly_young)} min. Mean time to failure of the job: "
         f"{numbers.duration(expected.mttf_hours)}."

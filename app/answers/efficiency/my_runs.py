@@ -122,13 +122,9 @@ def measured(
         Where the ledger, which joins attempts to runs, is not built.
     """
     user = owners.user_called(store, name)
-    attempts = owners.user_attempts(store, user, selection)
+    attempts = _attempts(store, user, selection)
     few = limit if limit <= FEW else None
     blind = sight.sight(store, selection).none
-    # Nobody knows whether something else ended what failed without a cause.
-    unknown = blind | (attempts["domain"].eq("unknown") & attempts["bucket"].isna())
-    lost = attempts["lost_gpu_hours"]
-    attempts = attempts.assign(lost_gpu_hours=lost.mask(unknown & ~(lost > 0)))
     of = own_jobs(attempts)
     return MyRuns(
         owners.about_user(store, user),
@@ -139,11 +135,22 @@ def measured(
     )
 
 
+def _attempts(store: Store, user: str, selection: Selection) -> pd.DataFrame:
+    """The attempts of a user, as `owners.user_attempts` has them, the latest first.
+
+    Whether something else ended what failed without a cause is not known, nor what that lost.
+    """
+    rows = owners.user_attempts(store, user, selection)
+    blind, lost = sight.sight(store, selection).none, rows["lost_gpu_hours"]
+    unknown = blind | (rows["domain"].eq("unknown") & rows["bucket"].isna())
+    return rows.assign(lost_gpu_hours=lost.mask(unknown & ~(lost > 0)))
+
+
 def ended(
     store: Store, name: str, selection: Selection, how: str, *, limit: int = FEW
 ) -> pd.DataFrame:
     """The latest attempts of a user that ended in one way, as `how_ended` names it."""
-    attempts = owners.user_attempts(store, owners.user_called(store, name), selection)
+    attempts = _attempts(store, owners.user_called(store, name), selection)
     return how_ended(attempts, how).head(limit)
 
 
@@ -258,7 +265,7 @@ def sentence(found: MyRuns) -> str:
 
 
 def _numbers(found: MyRuns, name: str, selection: Selection) -> tuple[Number, ...]:
-    """How many failed, how many not by the program, what that cost, and the ETTR."""
+    """How many failed, how many of them by the cluster, what that cost, and the ETTR."""
     of = found.jobs
 
     def rows(how: str) -> Part:
@@ -273,7 +280,7 @@ def _numbers(found: MyRuns, name: str, selection: Selection) -> tuple[Number, ..
     lost = (
         f"{numbers.counted(of.n_interrupted, 'interruption')}"
         if of.n_interrupted
-        else "nothing interrupted them"
+        else "no interruption is known"
     )
     lost += f", {of.n_lost_unknown:,} of unknown loss" if of.n_lost_unknown else ""
     own = numbers.counted(of.by_domain["user"], "attempt")

@@ -198,7 +198,7 @@ def basis(one: Incident, timezone: str) -> str:
             f"incident {row['incident_id']}",
             f"cluster {row['cluster']}",
             f"began {numbers.moment(row['start_at'], timezone)}",
-            f"signals over {numbers.duration(hours)}" if hours else "one signal",
+            f"signals over {numbers.duration(hours)}" if hours else "all signals at one moment",
         ]
     )
 
@@ -234,8 +234,8 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
     )
     named = len(row["nodes"]) if row["nodes_named"] else 0
     nodes = f"{named:,} with evidence" if named else "none with evidence"
-    if row["n_nodes"] > named:
-        nodes += ", the others ran its jobs"
+    if 0 < named < row["n_nodes"]:
+        nodes += f", {row['n_nodes'] - named:,} more of its jobs or outages"
     verdicts = numbers.counted(len(one.verdicts), "verdict")
     hit, surely = numbers.count(row["n_jobs"]), numbers.percent(one.confidence)
     shown = (

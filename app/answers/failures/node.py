@@ -218,8 +218,12 @@ def sentence(
     }
     said = [text for name, (rows, text) in counts.items() if len(rows) or name in known]
     unseen = [name for name, (rows, _) in counts.items() if rows.empty and name not in known]
-    happened = f"{who} {in_a_row(said)}" if said else f"Nothing was seen of {one.node}"
-    happened = f"{happened} in this period"
+    if said:
+        happened = f"{who} {in_a_row(said)} in this period"
+    elif verdict:
+        happened = f"{one.node} {verdict}"
+    else:
+        happened = f"Nothing was seen of {one.node} in this period"
     if not unseen:
         return f"{happened}."
     return f"{happened}; whether it {in_a_row(unseen, 'or')} {sight.CANNOT}: {UNSHOWN}."

@@ -114,8 +114,9 @@ def sentence(summary: FailureSummary) -> str:
     first, infrastructure = commonest(summary), summary.counted.n
     all_unknown = n["unknown"] == summary.n_failed
     if seen is not None and seen.none and (all_unknown or not infrastructure):
-        which = "it was" if all_unknown else f"{n['unknown']:,} of them were"
-        return f"{' and '.join(failed)}; {sight.refused(f'whose fault {which}', seen)}"
+        own = "" if all_unknown else f", {n['user']:,} by the user's program"
+        what = _whose(n["unknown"], all_unknown=all_unknown)
+        return f"{' and '.join(failed)}{own}; {sight.refused(what, seen)}"
     most = ""
     if first is not None and first.n_attempts < infrastructure:
         most = f", most by {first.title.partition(' (')[0]}"
@@ -123,6 +124,15 @@ def sentence(summary: FailureSummary) -> str:
         f"{numbers.counted(infrastructure, 'infrastructure failure')}{most}; {n['user']:,} by the "
         f"user's program, {n['unknown']:,} of unknown cause: {' and '.join(failed)}."
     )
+
+
+def _whose(n_unknown: int, *, all_unknown: bool) -> str:
+    """What nobody could see of the failures."""
+    if all_unknown:
+        return "whose fault it was"
+    if not n_unknown:
+        return "whether the infrastructure ended any"
+    return "whose fault the other was" if n_unknown == 1 else f"whose fault {n_unknown:,} were"
 
 
 def _logged(summary: FailureSummary) -> str:

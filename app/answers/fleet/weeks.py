@@ -1,4 +1,4 @@
-"""The last weeks of a headline number, as a line beside it."""
+"""The last weeks of a headline number, for the bars below it."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from app.answers.failures.taxonomy import short_titles
 from app.answers.reliability.sight import BASIS, sight
 from data.queries import lemons as queries
 from data.queries.efficiency import has_ledger
+from data.queries.fleet import out_of_service
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +71,8 @@ class ClusterVerdicts:
     """On which of the days failures of its nodes could be seen."""
     titles: Mapping[str, str]
     """Cause -> what it is called, in short."""
+    out: frozenset[str]
+    """Names, in small letters, of nodes that are out of service when the days end."""
 
 
 def node_records(store: Store, window: Window) -> NodeRecords:
@@ -144,6 +147,7 @@ def _of_cluster(
         queries.uses_slurm(store, window.cluster),
         seen,
         short_titles(store),
+        frozenset(out_of_service(store, window.selection)["node"].str.lower()),
     )
 
 

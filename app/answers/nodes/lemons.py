@@ -35,7 +35,7 @@ _ACTION = Column("action", "What to do", px=240)
 _WHY = field("reasons", "Why", of=lambda row: "; ".join(row["reasons"]), px=360)
 _SCORE = Column("score", "Score", "number", help=of_nodes.LEMON_SCORE.definition)
 _RATIO = Column("ratio", "Times usual", "rate", help=of_nodes.TIMES_USUAL.definition)
-_SAVES = Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=of_nodes.SAVED.definition)
+_SAVES = Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=of_nodes.SAVES.definition)
 DRAIN = (
     *columns("node"),
     _VERDICT,
@@ -184,8 +184,8 @@ def of_node(
                 row = _row(of, at)
                 if row["verdict"] not in LISTED and not ask(hosts.used, cluster, node):
                     return None
-                saved = row["saved_gpu_hours"] or unknown(CONF_LEVEL, 0)
-                return _verdict(row), Rows(OF_ONE, [row | {"saved_gpu_hours": saved}]).table(
+                shown = tuple(c for c in OF_ONE if row["verdict"] in LISTED or c is not _SAVES)
+                return _verdict(row), Rows(shown, [row]).table(
                     "lemon", "Is it a lemon?", note=_window(of), wrapped=True
                 )
     return None
@@ -194,7 +194,7 @@ def of_node(
 def _verdict(row: dict[str, Any]) -> str:
     """What a node is that is a lemon or to be watched; empty for others."""
     words = {"lemon": "is a lemon", "watch": "is to be watched"}.get(row["verdict"], "")
-    return f"{words}, out of service now" if words and row["is_out"] else words
+    return f"{words}, out of service at the end" if words and row["is_out"] else words
 
 
 SHEET = (
@@ -253,10 +253,11 @@ def _sentence(rows: Sequence[dict[str, Any]], days: float, seen: Sight) -> str:
     judged = f"{numbers.counted(known, 'node')} judged by {numbers.counted(round(days), 'day')}"
     if not lemons:
         return f"None of {judged} stands out as a lemon.{more}"
-    to_do = _to_do(lemons[:MOST_NAMED])
     if len(lemons) > MOST_NAMED:
+        in_use = [row for row in lemons if not row["is_out"]]
+        to_do = _to_do((in_use or lemons)[:MOST_NAMED])
         return f"{to_do} first: {len(lemons):,} of {judged} are lemons.{more}"
-    are = "is a lemon" if len(lemons) == 1 else "are lemons"
+    to_do, are = _to_do(lemons), "is a lemon" if len(lemons) == 1 else "are lemons"
     return f"{to_do}: {len(lemons)} of {judged} {are}.{more}"
 
 
@@ -294,7 +295,7 @@ def _headlines(
         avoided = _total([of.without.avoided for of in with_jobs], conf_level)
         yield _estimated(of_nodes.AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
     else:
-        why = sight.NOT_SEEN if any(map(_unseen, found)) else "no jobs are known"
+        why = sight.BASIS if any(map(_unseen, found)) else "no jobs are known"
         yield composed(of_nodes.SAVED, numbers.UNKNOWN, why)
         yield composed(of_nodes.AVOIDED, numbers.UNKNOWN, why)
     lost = sum(each.lost_gpu_hours for each in tests)

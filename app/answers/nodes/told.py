@@ -54,7 +54,7 @@ def told_of(of: ClusterVerdicts, at: int) -> Told:
     """Reasons of one node that is a lemon or to be watched, and what to do."""
     node, rows = of.nodes[at], of.events[of.events["place"] == at]
     reasons = _reasons(node, rows, of.titles)
-    is_out = bool((rows["until_day"] >= of.window.days).any())
+    is_out = node.node.lower() in of.out
     action = _action(node, rows, is_out=is_out)
     ticket = _ticket(node, rows, reasons, action, of)
     return Told(reasons, action, ticket, _command(node, of), is_out)

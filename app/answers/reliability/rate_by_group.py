@@ -115,6 +115,12 @@ def rows(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Row
     )
 
 
+NEEDS = (
+    "It needs the time that jobs ran: choose a longer period, or ingest the scheduler's records "
+    "of it."
+)
+
+
 def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Block:
     """Weeks along time, other groups one below the other; or what would show them."""
     key = f"rate_by_{by}"
@@ -122,11 +128,11 @@ def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Bl
         return Missing(
             key,
             f"No failure rate by {by.replace('_', ' ')}.",
-            "It needs the time that jobs ran: choose a longer period, or ingest the "
-            "scheduler's records of it.",
+            NEEDS,
         )
     if by == "week" and not weekly_rates(groups).runs:
-        remedy = "Kernel logs, health checks and node events show failures."
+        shown_by = "Kernel logs, health checks and node events show failures."
+        remedy = shown_by if overall.blind else NEEDS
         return Missing(key, "No failure rate by week is known.", remedy)
     known = sum(group.estimate.rate.value is not None for group in groups)
     says = f"Failures per 1,000 node-days of {numbers.counted(known, by.replace('_', ' '))} with "

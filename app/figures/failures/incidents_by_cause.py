@@ -30,7 +30,6 @@ GAP = 0.03
 SMALLEST, LARGEST = 6.0, 26.0
 """Pixels across of an incident without loss and of the one with the largest."""
 LONGEST = 180
-KEY = "Area: GPU-hours lost · ring: no job was hit"
 
 
 def figure(
@@ -56,13 +55,15 @@ def figure(
     left_out = [f"the latest {len(rows):,} of {total:,} incidents"] * (total > len(rows))
     more = len(causes) - len(drawn)
     left_out += [f"{more:,} more causes in the table"] * bool(more)
+    largest = float(rows["lost_gpu_hours"].astype(float).fillna(0.0).max()) if len(rows) else 0.0
+    keys = ["Area: GPU-hours lost"] if largest > 0 else []
+    keys += [] if rows["n_jobs"].all() else ["ring: no job was hit"]
     chart = template.figure(
         title="When was there which incident, and which causes cost most?",
-        note=" · ".join(part for part in (KEY, note, chosen, *left_out) if part),
+        note=" · ".join(part for part in (*keys, note, chosen, *left_out) if part),
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(drawn), 1),
     )
-    largest = float(rows["lost_gpu_hours"].astype(float).fillna(0.0).max()) if len(rows) else 0.0
     times = TimeChart(chart, timezone, mode)
     for place, cause in enumerate(drawn):
         own = rows[rows["cause"].eq(cause.cause) & rows["domain"].eq(cause.domain)]

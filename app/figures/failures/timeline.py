@@ -31,7 +31,7 @@ ANNOTATED = 3
 """Failures that have a line across all lanes, the first ones."""
 SYMBOLS = {"seed": "circle", "context": "circle-open", "consequence": "diamond"}
 ROLES = (
-    "Filled: what it began with · ring: context · diamond, grey bar: what followed · "
+    "Filled: seeds, what it began with · ring: context · diamond, grey bar: consequences · "
     "pale bar: ran before"
 )
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from app.figures.template import Mode, Palette
 
 HEIGHT = 430
-KEY = "Level line: the sizes of a class · arrow: none failed, at least so long"
 GPU_TICKS = (1, 8, 32, 128, 512, 2048, 8192, 32768, 131072)
 HOUR_TICKS = {
     1 / 60: "1 min",
@@ -46,15 +45,17 @@ LABELLED_GPUS = (16384, 131072)
 def figure(report: MttfReport, *, mode: Mode = "light", note: str = "") -> go.Figure:
     """How long until a job of N GPUs fails, as measured and as the rate projects?"""
     palette = template.PALETTES[mode]
-    chart = template.figure(
-        title="How long until a job of N GPUs fails?",
-        note=" · ".join(filter(None, (KEY, note))),
-        mode=mode,
-        height=HEIGHT,
-    )
     projected = [p for p in report.projection if p.mttf_hours.lower is not None]
     measured = [c for c in report.by_size if c.mttf_hours.value is not None]
     unfailed = [c for c in report.by_size if c.mttf_hours.value is None and c.mttf_hours.lower]
+    keys = ["Level line: the sizes of a class"] if measured else []
+    keys += ["arrow: no failure known, a lower bound"] if unfailed else []
+    chart = template.figure(
+        title="How long until a job of N GPUs fails?",
+        note=" · ".join(filter(None, (*keys, note))),
+        mode=mode,
+        height=HEIGHT,
+    )
     largest = max((c.gpus_to for c in report.by_size), default=0)
     _add_projection(chart, projected, largest=largest, palette=palette)
     _add_measured(chart, measured, palette)

@@ -151,7 +151,7 @@ GIVEN_UP = Term(
     pages=_PLANNER,
 )
 JUDGED_THEN = Term(
-    "Judged",
+    "Judged then",
     "Lemon, to watch or fine, by what was known when nodes were chosen.",
     pages=_PLANNER,
     of_column=True,

@@ -28,6 +28,14 @@ SAVED = Term(
     unit="GPU-h",
     pages=_LEMONS,
 )
+SAVES = Term(
+    "Saves",
+    "Lost work and restarts that the same days regain when they are played again without this "
+    "node, less those of a healthy one in its place; below 0 they would lose more.",
+    unit="GPU-h",
+    pages=("lemons", "node"),
+    of_column=True,
+)
 AVOIDED = Term(
     "Failed jobs avoided",
     "Failures of the window that lie on the lemons, less those that as many healthy nodes would "

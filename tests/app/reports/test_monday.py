@@ -277,10 +277,10 @@ def test_records_that_begin_in_the_week_or_end_in_it_are_said_to(weeks: Store) -
         return [note for note in notes if note.startswith("The records ")]
 
     assert notes(FIRST_AT - timedelta(days=3)) == [
-        "The records begin at 8 Nov 2026 23:00 UTC: what was before, nobody knows."
+        "The records begin at 8 Nov 2026 23:00 UTC: what was before is not known."
     ]
     assert notes(FIRST_AT + timedelta(days=14)) == [
-        "The records end at 23 Nov 2026 05:00 UTC: what came after, nobody knows."
+        "The records end at 23 Nov 2026 05:00 UTC: what came after is not known."
     ]
     assert notes(FIRST_AT + timedelta(days=7)) == []
 

@@ -85,7 +85,7 @@ def test_overview_leads_there_in_one_click(
     link = re.fullmatch(r"\[Checkpoint [\d,]+ GPUs every ([\d.]+ min)\]\((planner\?.*)\)", said)
     assert link
     (gpus,) = re.findall(
-        rf"Save a job of ([\d,]+) GPUs every {link[1]} \(", behind(overview, KNOWN)
+        rf"Checkpoint a job of ([\d,]+) GPUs every {link[1]} \(", behind(overview, KNOWN)
     )
     asked = f"of_gpus={gpus.replace(',', '')}"
     assert link[2] == f"planner?period=all&{asked}&over=chosen+period"
@@ -145,7 +145,7 @@ def test_the_best_interval_is_one_number_on_overview_planner_and_calculator(
     named = dict(re.findall(r"[?&](gpus|rate|write)=([\d.]+)", link))
     job = open_page(demo_store, PAGE, **JOB, period="all", **named)
     title = job.title[0].value.replace("\N{NO-BREAK SPACE}", " ")
-    assert title.startswith(f"Save every {value} for an ETTR of ")
+    assert title.startswith(f"Checkpoint every {value} for an ETTR of ")
     overview = open_page(demo_store, "views/fleet/overview.py", period="all", job_gpus="512")
     assert any(f" every {value}](planner?" in text for text in in_sight(overview))
-    assert f"Save a job of 512 GPUs every {value} (" in behind(overview, KNOWN)
+    assert f"Checkpoint a job of 512 GPUs every {value} (" in behind(overview, KNOWN)
