@@ -1,7 +1,8 @@
 """Every command on the demo as JSON and as CSV: what is kept of them, and how it is made.
 
 `python -m tests.app.cli.golden STORE FOLDER` writes what each prints into a folder, so that two
-states of the program can be compared to the digit, and `keys.json`, to which `test_golden` holds them.
+states of the program can be compared to the digit, and writes `kept/`, to which `test_golden` holds
+them. A new command adds a file there with its lines, `{"NAME --option": {"of": "demo"}}`.
 """
 
 from __future__ import annotations
@@ -16,58 +17,9 @@ from typing import Any
 
 from app.cli import main
 
-ON_DEMO = """
-actions
-audit
-config check
-ettr
-ettr --run {run}
-failures
-failures --list --domain hardware
-find {node}
-find 79
-incident largest
-incidents
-incidents --signals
-incidents --summary
-info
-ingests
-ledger
-ledger --by size_class
-ledger --by day
-ledger --by account
-lemons
-lemons --summary
-mttf
-mttf --by week
-mttf --by partition
-mttf --by node_age
-rates --by driver
-rates --by rack
-repairs
-runs
-runs --user {user}
-sql {query}
-stragglers
-validate-plan
-validate-plan {results}
-whatif --worst 3 --interval-min 30
-whatif --gpus 1024
-"""
-WITHOUT_STORE = """
-classify {log}
-ettr --gpus 12000 --rate-per-1000-node-days 6.5 --restart-min 5 --write-min 5
-ingest --list
-links {delays}
-machines {samples}
-mttf --rate-per-1000-node-days 6.5 --gpus 16384
-stragglers {trace}
-stragglers {trace} --fix worker:3,1
-terms
-terms mttf
-xid 79
-xid --parse {kernel}
-"""
+KEPT = Path(__file__).with_name("kept")
+"""A file a command: its lines, each with the keys of its JSON and the header of its CSV, and
+whether it is asked of the demo's store or of files."""
 DELAYS = [
     f"n{a},n{b},{0 if a == b else 40 if a == 3 else 20 + a * b % 2}"
     for a in range(1, 7)
@@ -132,18 +84,20 @@ def said(*arguments: str) -> str:
     return out.getvalue()
 
 
+def kept() -> dict[str, dict[str, Any]]:
+    """Line of a command -> what is kept of it."""
+    files = (json.loads(path.read_text("utf-8")) for path in sorted(KEPT.glob("*.json")))
+    return {line: said for entries in files for line, said in entries.items()}
+
+
 def lines(store: Path, folder: Path) -> dict[str, list[str]]:
-    """Command as it stands above -> its arguments, for the demo in a store."""
-    words = _words(store, folder)
-    of_store = {
-        line: [*(word.format(**words) for word in line.split(" ")), "--store", str(store)]
-        for line in ON_DEMO.split("\n")[1:-1]
+    """Line of a command -> its arguments, for the demo in a store."""
+    words, of_store = _words(store, folder), ["--store", str(store)]
+    return {
+        line: [word.format(**words) for word in line.split(" ")]
+        + (of_store if said["of"] == "demo" else [])
+        for line, said in kept().items()
     }
-    without = {
-        line: [word.format(**words) for word in line.split()]
-        for line in WITHOUT_STORE.split("\n")[1:-1]
-    }
-    return of_store | without
 
 
 def keys(value: Any, place: str = "") -> set[str]:
@@ -165,7 +119,7 @@ def golden(arguments: list[str]) -> dict[str, Any]:
 
 
 def main_of(store: Path, folder: Path) -> None:
-    """Writes what each command prints, and to keys.json what `test_golden` keeps of it."""
+    """Writes what each command prints, and anew what is kept of it."""
     with tempfile.TemporaryDirectory() as place:
         commands = lines(store, Path(place))
         for line, arguments in commands.items():
@@ -173,8 +127,10 @@ def main_of(store: Path, folder: Path) -> None:
                 name = "".join(c if c.isalnum() else "_" for c in line)
                 text = said(*arguments, "--format", form).replace(place, "FILES")
                 (folder / f"{name}.{form}").write_text(text.replace(str(store), "STORE"))
-        of_commands = {line: golden(arguments) for line, arguments in commands.items()}
-    (folder / "keys.json").write_text(json.dumps(of_commands, indent=1) + "\n", encoding="utf-8")
+        for path in sorted(KEPT.glob("*.json")):
+            of = {line: said["of"] for line, said in json.loads(path.read_text("utf-8")).items()}
+            entries = {line: {"of": of[line]} | golden(commands[line]) for line in of}
+            path.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
