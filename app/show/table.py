@@ -103,7 +103,8 @@ def matching(frame: pd.DataFrame, wanted: str) -> pd.DataFrame:
 def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | None:
     """The rows; row and column of the cell that the reader has just picked."""
     visible = [name for column in table.columns if column.shown for name in column_names(column)]
-    key = f"table_{table.key}"
+    name = f"table_{table.key}"
+    key = f"{name}_{st.session_state.get(_picks(name), 0)}"
     st.dataframe(
         _coloured(table, shown, scope),
         hide_index=True,
@@ -117,10 +118,10 @@ def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | 
         row_height=_wrapped_px(table.columns, shown) if table.wrapped else None,
         placeholder=DASH,
         key=key,
-        on_select=partial(_pick, key),
+        on_select=partial(_pick, name, key),
         selection_mode="single-cell",
     )
-    picked: tuple[int, str] | None = st.session_state.pop(_picked(key), None)
+    picked: tuple[int, str] | None = st.session_state.pop(_picked(name), None)
     return picked
 
 
@@ -141,18 +142,27 @@ def _wrapped_px(columns: Sequence[Column], shown: pd.DataFrame) -> int:
     return max(WRAPPED_PX, 12 + LINE_PX * min(lines, MOST_LINES))
 
 
-def _pick(key: str) -> None:
-    """Takes the cell that was clicked out of the selection: another click on it is another pick."""
+def _pick(name: str, key: str) -> None:
+    """Keeps the cell that was clicked for the run that follows.
+
+    A browser sends what is selected with every run, and says nothing of a second click on the same
+    cell: after a pick the table is another one, in which nothing is selected.
+    """
     cells_of = st.session_state[key]["selection"]["cells"]
     if cells_of:
         row, column = cells_of[0]
-        st.session_state[_picked(key)] = (int(row), str(column))
-        st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": []}}
+        st.session_state[_picked(name)] = (int(row), str(column))
+        st.session_state[_picks(name)] = st.session_state.get(_picks(name), 0) + 1
 
 
-def _picked(key: str) -> str:
+def _picked(name: str) -> str:
     """Where a pick waits for the run that follows it."""
-    return f"picked_{key}"
+    return f"picked_{name}"
+
+
+def _picks(name: str) -> str:
+    """Where the picks of a table are counted."""
+    return f"picks_{name}"
 
 
 def _coloured(table: Table, shown: pd.DataFrame, scope: Scope) -> Any:

@@ -182,7 +182,7 @@ def test_without_runs_on_several_nodes_the_page_says_what_would_fill_it(
     texts = [page.title[0].value, *(text.value for text in page.markdown)]
     assert any(text.startswith(said) for text in texts)
     assert said.startswith(page.title[0].value)
-    assert "AllocTRES" in page.code[0].value
+    assert "faultline ingest sacct sacct.txt" in page.code[0].value
 
 
 def test_runs_that_are_left_out_are_told_where_no_other_is_known(tmp_path: Path) -> None:
