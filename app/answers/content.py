@@ -375,6 +375,10 @@ class Answer:
         """One of its tables."""
         return next(b for b in self.blocks if isinstance(b, Table) and b.key == key)
 
+    def tables(self, key: str) -> tuple[Table, ...]:
+        """The same where it may not be there: one, or none."""
+        return tuple(b for b in self.blocks if isinstance(b, Table) and b.key == key)
+
     def chart(self, key: str) -> Chart | Missing:
         """One of its charts, or what is said in its place."""
         return next(b for b in self.blocks if isinstance(b, Chart | Missing) and b.key == key)

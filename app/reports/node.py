@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.answers.content import Chart, Table
+from app.answers.content import Chart
 from app.answers.failures import node, said
 from app.answers.fleet import coverage
 from app.reports.report import Report, Section, defined, rests_on
@@ -17,7 +17,6 @@ from app.words.periods import Period
 
 if TYPE_CHECKING:
     from analytics.failures.node_history import Node
-    from app.answers.content import Answer
     from app.ask import Ask
     from app.reports.kinds import Request
     from app.reports.redaction import Names
@@ -65,7 +64,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
         notes=answer.notes,
         sections=(
             Section("What happened when", _drawn(one, selection), shown_on=_page(one)),
-            *_verdict(answer),
+            *(Section(verdict.title, (verdict,)) for verdict in answer.tables("lemon")),
             Section("Incidents", (answer.table("incidents").first(MOST_ROWS),)),
             Section("Failed attempts", (failed,)),
             Section("Health and service", tuple(table.first(MOST_ROWS) for table in service)),
@@ -77,12 +76,6 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
         missing=held.record["missing"],
         conf_level=None,
     )
-
-
-def _verdict(answer: Answer) -> tuple[Section, ...]:
-    """Whether it is a lemon and why, where that was judged."""
-    found = [block for block in answer.blocks if isinstance(block, Table) and block.key == "lemon"]
-    return (Section("Is it a lemon?", tuple(found)),) if found else ()
 
 
 def _page(one: Node) -> Place:

@@ -28,20 +28,10 @@ new MutationObserver(() => { nameSections(); reachCode(); })
   .observe(document, { childList: true, subtree: true });
 
 // A table picks its first cell as soon as it has the focus, and the next one with Tab; a cell that is
-// picked opens its row. Here a click picks the cell that it hits, on a head it sorts; Tab passes a
-// table by, and Enter or an arrow picks the first cell. A table that gets the focus back from what a
-// click opened lets it go: the next click picks again, the same cell too.
-const HEAD_PX = 35;
+// picked opens its row. Here the focus picks nothing: a click picks the cell that it hits, on a head
+// it sorts, Tab passes a table by, and Enter or an arrow picks the first cell.
 const entered = new WeakSet();
-let byPointer = false, onCell = false;
-addEventListener("pointerdown", (event) => {
-  const table = event.target.closest?.('[data-testid="stDataFrame"]');
-  byPointer = true;
-  onCell = table !== null && event.clientY - table.getBoundingClientRect().top > HEAD_PX;
-}, true);
-addEventListener("pointerup", () => { onCell = false; }, true);
 addEventListener("keydown", (event) => {
-  byPointer = false;
   const grid = event.target.closest?.('[data-testid="data-grid-canvas"]');
   if (!grid) return;
   if (event.key === "Tab") event.stopPropagation();
@@ -55,10 +45,7 @@ addEventListener("keydown", (event) => {
 addEventListener("focusin", (event) => {
   if (event.isTrusted && event.target.matches?.('[data-testid="data-grid-canvas"]')) {
     entered.delete(event.target);
-    if (onCell) return;
     event.stopPropagation();
-    const onHead = event.target.matches(":active");
-    if (byPointer && !onHead) queueMicrotask(() => event.target.blur());
   }
 }, true);
 

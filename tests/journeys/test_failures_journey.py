@@ -50,5 +50,7 @@ def test_a_number_leads_to_its_failures_their_evidence_its_lines_and_back(
     grid.click(position=FIRST_ROW, force=True)
     page.wait_for_url(re.compile(r"/(job|incident)\?"))
     expect(page.get_by_text("Evidence", exact=True)).to_be_visible()
+    line = page.locator("td", has_text=re.compile("NVRM: Xid|check-"))
+    expect(line.first).to_be_attached()  # as the node wrote it
     page.go_back()
     expect(page.locator("h1")).to_contain_text("infrastructure failure")

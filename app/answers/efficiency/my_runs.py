@@ -122,9 +122,9 @@ def measured(
         Where the ledger, which joins attempts to runs, is not built.
     """
     user = owners.user_called(store, name)
-    attempts = _attempts(store, user, selection)
     few = limit if limit <= FEW else None
     blind = sight.sight(store, selection).none
+    attempts = _attempts(store, user, selection, blind=blind)
     of = own_jobs(attempts)
     return MyRuns(
         owners.about_user(store, user),
@@ -135,13 +135,13 @@ def measured(
     )
 
 
-def _attempts(store: Store, user: str, selection: Selection) -> pd.DataFrame:
+def _attempts(store: Store, user: str, selection: Selection, *, blind: bool) -> pd.DataFrame:
     """The attempts of a user, as `owners.user_attempts` has them, the latest first.
 
     Whether something else ended what failed without a cause is not known, nor what that lost.
     """
     rows = owners.user_attempts(store, user, selection)
-    blind, lost = sight.sight(store, selection).none, rows["lost_gpu_hours"]
+    lost = rows["lost_gpu_hours"]
     unknown = blind | (rows["domain"].eq("unknown") & rows["bucket"].isna())
     return rows.assign(lost_gpu_hours=lost.mask(unknown & ~(lost > 0)))
 
@@ -150,7 +150,8 @@ def ended(
     store: Store, name: str, selection: Selection, how: str, *, limit: int = FEW
 ) -> pd.DataFrame:
     """The latest attempts of a user that ended in one way, as `how_ended` names it."""
-    attempts = _attempts(store, owners.user_called(store, name), selection)
+    user, blind = owners.user_called(store, name), sight.sight(store, selection).none
+    attempts = _attempts(store, user, selection, blind=blind)
     return how_ended(attempts, how).head(limit)
 
 

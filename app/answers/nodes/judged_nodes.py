@@ -16,9 +16,9 @@ from analytics.nodes.settled import settled, watched
 from app.answers.efficiency.played import period
 from app.answers.failures.taxonomy import short_titles
 from app.answers.reliability.sight import BASIS, sight
+from data.queries import fleet
 from data.queries import lemons as queries
 from data.queries.efficiency import has_ledger
-from data.queries.fleet import out_of_service
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,8 +71,13 @@ class ClusterVerdicts:
     """On which of the days failures of its nodes could be seen."""
     titles: Mapping[str, str]
     """Cause -> what it is called, in short."""
-    out: frozenset[str]
-    """Names, in small letters, of nodes that are out of service when the days end."""
+    out: frozenset[str] | None
+    """Names, in small letters, of nodes that are out of service when the days end; None where no
+    record says which are."""
+
+    def is_out(self, at: int) -> bool | None:
+        """Whether a node is out of service when the days end; None where that is not known."""
+        return None if self.out is None else self.nodes[at].node.lower() in self.out
 
 
 def node_records(store: Store, window: Window) -> NodeRecords:
@@ -147,8 +152,15 @@ def _of_cluster(
         queries.uses_slurm(store, window.cluster),
         seen,
         short_titles(store),
-        frozenset(out_of_service(store, window.selection)["node"].str.lower()),
+        _out(store, window),
     )
+
+
+def _out(store: Store, window: Window) -> frozenset[str] | None:
+    """Which nodes are out of service when the days end."""
+    if not fleet.states_known(store, window.selection).get(window.cluster):
+        return None
+    return frozenset(fleet.out_of_service(store, window.selection)["node"].str.lower())
 
 
 def _regained(

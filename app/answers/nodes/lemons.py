@@ -224,7 +224,7 @@ def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
         "signals": {key: None if value != value else value for key, value in known.items()},
         "saved_gpu_hours": of.saved.get(at, unknown(CONF_LEVEL, 0)) if told else None,
         "action": told.action if told else None,
-        "is_out": told.is_out if told else None,
+        "is_out": of.is_out(at),
         "failing_days": node.failing_days,
         "quiet_days": node.quiet_days,
         "command": told.command if told and node.verdict == "lemon" else None,

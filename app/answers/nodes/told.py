@@ -46,18 +46,14 @@ class Told:
     action: str
     ticket: str
     command: str
-    is_out: bool
-    """Out of service when the window ends."""
 
 
 def told_of(of: ClusterVerdicts, at: int) -> Told:
     """Reasons of one node that is a lemon or to be watched, and what to do."""
     node, rows = of.nodes[at], of.events[of.events["place"] == at]
     reasons = _reasons(node, rows, of.titles)
-    is_out = node.node.lower() in of.out
-    action = _action(node, rows, is_out=is_out)
-    ticket = _ticket(node, rows, reasons, action, of)
-    return Told(reasons, action, ticket, _command(node, of), is_out)
+    action = _action(node, rows, is_out=of.is_out(at))
+    return Told(reasons, action, _ticket(node, rows, reasons, action, of), _command(node, of))
 
 
 def _reasons(node: JudgedNode, rows: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, ...]:
@@ -122,7 +118,7 @@ def _occasions(node: JudgedNode) -> str:
     return f"{numbers.counted(n, 'time')} in trouble where {numbers.few(node.expected)} is usual"
 
 
-def _action(node: JudgedNode, rows: pd.DataFrame, *, is_out: bool) -> str:
+def _action(node: JudgedNode, rows: pd.DataFrame, *, is_out: bool | None) -> str:
     """What to do, by the records: the tests that show such a defect, or a return to the vendor."""
     if node.verdict == "watch":
         first = "Test it before it returns" if is_out else "Keep in service"

@@ -57,7 +57,7 @@ def figure(
     left_out += [f"{more:,} more causes in the table"] * bool(more)
     largest = float(rows["lost_gpu_hours"].astype(float).fillna(0.0).max()) if len(rows) else 0.0
     keys = ["Area: GPU-hours lost"] if largest > 0 else []
-    keys += [] if rows["n_jobs"].all() else ["ring: no job was hit"]
+    keys += [] if rows["n_jobs"].all() else ["ring: no job is known to be hit"]
     chart = template.figure(
         title="When was there which incident, and which causes cost most?",
         note=" · ".join(part for part in (*keys, note, chosen, *left_out) if part),

@@ -48,7 +48,7 @@ def figure(report: MttfReport, *, mode: Mode = "light", note: str = "") -> go.Fi
     projected = [p for p in report.projection if p.mttf_hours.lower is not None]
     measured = [c for c in report.by_size if c.mttf_hours.value is not None]
     unfailed = [c for c in report.by_size if c.mttf_hours.value is None and c.mttf_hours.lower]
-    keys = ["Level line: the sizes of a class"] if measured else []
+    keys = ["Level line: a range of sizes"] if measured else []
     keys += ["arrow: no failure known, a lower bound"] if unfailed else []
     chart = template.figure(
         title="How long until a job of N GPUs fails?",

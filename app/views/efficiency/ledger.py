@@ -14,6 +14,7 @@ page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
 fleet = fleet_line.place()
 if not answer.numbers:
     page.blocks(answer.blocks, scope)
+    fleet_line.show(fleet, scope)
     st.stop()
 page.headlines(answer.numbers, scope)
 page.blocks([answer.chart("ledger")], scope)

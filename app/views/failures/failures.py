@@ -23,6 +23,7 @@ page_head.show(
 fleet = fleet_line.place()
 if not counts.n_ended and not counts.n_failed:
     page.missing(summary.NOTHING_ENDED)
+    fleet_line.show(fleet, scope)
     st.stop()
 if counts.n_ended:
     page.headlines(shown, scope)

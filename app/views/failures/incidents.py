@@ -45,6 +45,7 @@ with head:
 chart, *tables = answer.blocks
 if not tables:
     page.blocks([chart], scope)
+    fleet_line.show(fleet, scope)
     st.stop()
 with top:
     page.headlines(answer.numbers, scope)

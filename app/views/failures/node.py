@@ -4,7 +4,6 @@ from functools import partial
 
 import streamlit as st
 
-from app.answers.content import Table
 from app.answers.failures import node
 from app.answers.fleet import nodes
 from app.ask.cached import ask
@@ -27,8 +26,7 @@ with head:
     notes = (f"{node.basis(one)[:1].upper()}{node.basis(one)[1:]}.", node.MARKS, *answer.notes)
     page_head.show(answer.sentence, scope, notes=notes, terms=terms)
 page.headlines(answer.numbers[:4], scope)
-verdict = [block for block in answer.blocks if isinstance(block, Table) and block.key == "lemon"]
-page.blocks([*verdict, answer.chart("node_history")], scope)
+page.blocks([*answer.tables("lemon"), answer.chart("node_history")], scope)
 of_one.incidents_of_node(one.cluster, one.node, scope.timezone)
 
 

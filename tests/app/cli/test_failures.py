@@ -157,3 +157,24 @@ def test_failures_without_an_attempt_are_counted_and_said_to_be_missing_from_the
     listed = faultline("failures", "--list", "--store", store)
     assert listed.json == []
     assert "1 failure is known without an attempt" in listed.err
+
+
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [
+        (("TIMEOUT", "TIMEOUT"), ", 2 by the user's program; whether the infrastructure ended any"),
+        (("TIMEOUT", "FAILED"), ", 1 by the user's program; whose fault the other was"),
+        (("FAILED", "FAILED"), "; whose fault it was"),
+    ],
+)
+def test_where_no_failure_could_be_seen_none_is_counted_as_none(
+    tmp_path: Path, faultline: Callable[..., Any], states: tuple[str, ...], says: str
+) -> None:
+    head = "JobID|Cluster|State|Submit|Start|End|NNodes|NodeList"
+    hour = "2026-01-05T01:00:00|2026-01-05T01:00:00|2026-01-05T02:00:00|1|n1"
+    jobs = [f"{job}|c|{state}|{hour}" for job, state in enumerate((*states, "COMPLETED"), 1)]
+    (tmp_path / "sacct.txt").write_text("\n".join([head, *jobs]) + "\n")
+    options = ("--store", tmp_path / "store")
+    faultline("ingest", "sacct", tmp_path / "sacct.txt", *options)
+    said = faultline("failures", *options, "--format", "table").out
+    assert said.startswith(f"2 of 3 attempts failed{says} cannot be judged: no failure could be")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,32 @@ def test_the_lemon_comes_first_with_reasons_a_ticket_and_the_line_that_drains(
     assert first["command"].startswith(f"scontrol update NodeName={BAD} State=DRAIN Reason=")
     assert f"Node {BAD} of cluster c: lemon" in first["ticket"]
     assert first["saved_gpu_hours"]["lower"] <= first["saved_gpu_hours"]["value"]
+
+
+def test_a_lemon_that_is_out_is_kept_out(faultline: Any, site: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(site, tmp_path / "store")
+    drained = f"{EVENTS}\nc|N07|{at(29.5)}|Unknown|DRAIN|check-ib|root\n"  # its own spelling
+    (tmp_path / "drained.txt").write_text(drained)
+    ingest_files(root, "sacctmgr-events", [str(tmp_path / "drained.txt")], Options())
+    rows = {row["node"]: row for row in faultline("lemons", "--store", root).json}
+    assert (rows[BAD]["is_out"], rows["n01"]["is_out"]) == (True, False)
+    assert rows[BAD]["action"].startswith("Keep it out of service; ")
+    words = faultline("lemons", "--store", root, "--format", "table").out
+    assert words.startswith(f"Keep {BAD} out of service: 1 of 38 nodes")
+    listed = faultline("actions", "--store", root).json["actions"]
+    assert f"Keep {BAD} out of service" in [row["what"] for row in listed]
+    before = faultline("lemons", "--store", root, "--to", at(29.4)).json[0]
+    assert (before["node"], before["is_out"]) == (BAD, False)
+
+
+def test_whether_a_lemon_is_out_is_not_known_where_no_record_tells(
+    faultline: Any, site: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    ingest_files(root, "sacct", [str(site.parent / "sacct.txt")], Options())
+    first = faultline("lemons", "--store", root).json[0]
+    assert (first["node"], first["is_out"]) == (BAD, None)
+    assert first["action"].startswith("Drain")
 
 
 def test_what_two_nodes_share_and_what_one_user_does_is_said_and_drains_none(
