@@ -124,6 +124,12 @@ class Outcomes:
         """By both together."""
         return self.without + self.less() - self.more_written
 
+    def settled(self, hours: Floats) -> Floats:
+        """Hours that rounding alone leaves of a difference are none: 1e-12 of all cost."""
+        all_cost = self.cost("lost") + self.cost("restart") + self.written
+        found: Floats = np.where(np.abs(hours) <= 1e-12 * all_cost, 0.0, hours)
+        return found
+
     @property
     def best_min(self) -> Floats:
         """Minutes at which the curve is lowest."""

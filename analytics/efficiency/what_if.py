@@ -235,7 +235,7 @@ class _Spread:
     def of(self, quantity: Callable[[Outcomes], Floats], n: int) -> Estimate:
         """A quantity with its interval: over the assumed range, if there is one."""
         draws = [quantity(outcomes) for outcomes in self.chance]
-        value = float(quantity(self.point)[0])
+        value = float(self.point.settled(quantity(self.point))[0])
         return spread(value, draws, n, conf_level=self.conf_level, assumed=self.assumed)
 
 
@@ -322,7 +322,7 @@ def _runs(asked: _Asked, point: Outcomes, times: tuple[Times, ...]) -> pd.DataFr
     rows = attempts[["cluster", "run_id", "name", "n_gpus"]].assign(
         interruptions=attempts["bucket"].notna().astype(int),
         by_nodes=cost * part,
-        by_interval=(then.lost - now.lost) * left - (now.written - then.written),
+        by_interval=point.settled((then.lost - now.lost) * left - (now.written - then.written)),
     )[attempts["several"] & attempts["run_id"].notna()]
     runs = rows.groupby(["cluster", "run_id"], as_index=False).agg(
         {"name": "first", "n_gpus": "max", "interruptions": "sum", "by_nodes": "sum",

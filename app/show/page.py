@@ -150,7 +150,7 @@ def _headline(number: Number, scope: Scope) -> None:
     )
     if (state := _state(number)) is not None:
         st.markdown(state, help=_before(number))
-    says = number.says or number.interval or number.basis
+    says = number.says or number.interval or number.basis.partition("; ")[0]
     if number.opens is None:
         st.caption(_unbroken(says))
     elif st.button(

@@ -40,6 +40,7 @@ CHAR_PX, CELL_PX = 7, 16
 """Width of a character of a table, and of what stands beside a text."""
 DASH = "\N{EN DASH}"
 """What stands for unknown in a cell; the opened row says why."""
+PERCENT = "%g %%"
 LEAST_RATIO = 0.0005
 """Ratios below it are 0.000 with three decimals."""
 FIRST = f"the first {FEW:,} rows; the download holds all"
@@ -266,8 +267,7 @@ def _config(column: Column, shown: pd.DataFrame, timezone: str) -> dict[str, Any
     title, text = cells.headed(column, timezone=timezone), column.help or None
     if column.kind in cells.ESTIMATES:
         value, interval = column_names(column)
-        ratio = column.kind in ("share", "ettr")
-        form = "%.3f" if ratio else "localized"
+        form = {"share": PERCENT, "ettr": "%.3f"}.get(column.kind, "localized")
         unit = title.removeprefix(column.title)
         return {
             value: st.column_config.NumberColumn(title, help=text, format=form),
@@ -306,7 +306,8 @@ def _plain(column: Column, title: str, text: str | None, values: pd.Series, time
         return st.column_config.CheckboxColumn(title, help=text)
     if column.kind == "text":
         return st.column_config.TextColumn(title, help=text, width=column.px)
-    form = _form_of_ratios(values) if column.kind in ("ratio", "decimal") else "localized"
+    form = PERCENT if column.kind == "ratio" else "localized"
+    form = _form_of_ratios(values) if column.kind == "decimal" else form
     return st.column_config.NumberColumn(title, help=text, format=form)
 
 
@@ -344,12 +345,15 @@ def _shown(table: Table) -> dict[str, Any]:
         values = [row[place] for row in rows]
         if column.kind in cells.ESTIMATES:
             value, interval = column_names(column)
-            columns[value] = [_rounded(v.value) for v in values]
+            written = numbers.percents if column.kind == "share" else _rounded
+            columns[value] = [written(v.value) for v in values]
             columns[interval] = [_interval(column, v) for v in values]
         elif column.kind in ("time", "second", "day"):
             columns[column.key] = pd.to_datetime(pd.Series(values, dtype=object))
         elif column.kind in MEASURED:
             columns[column.key] = pd.Series([_rounded(v) for v in values], dtype="float64")
+        elif column.kind == "ratio":
+            columns[column.key] = pd.Series([numbers.percents(v) for v in values], dtype="float64")
         elif column.kind in WHOLE:
             columns[column.key] = pd.Series(values, dtype="float64").round()
         else:

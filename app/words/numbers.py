@@ -109,13 +109,26 @@ def percent(ratio: float | None, *, signed: bool = False) -> str:
     >>> percent(12.5), percent(1e-7), percent(1.0 - 1e-16)
     ('1,250 %', '0.0000100 %', '100 %')
     """
-    if ratio is None or _is_unknown(ratio):
+    kept = percents(ratio)
+    if ratio is None or kept is None:
         return UNKNOWN
-    kept = rounded(100 * ratio)
-    text = f"{kept + 0.0:.{DIGITS}g}" if 1e-4 <= abs(kept) < 1000 else number(kept)
-    if kept == 100 and 1.0 - ratio > NOISE:
-        text = f"{100 * ratio:.{math.ceil(-math.log10(100 * (1 - ratio)))}f}"
+    text = f"{kept:.{DIGITS}g}" if 1e-4 <= abs(kept) < 1000 else number(kept)
+    text = str(kept) if text == "100" and kept < 100.0 else text
     return f"{'+' if signed and ratio > 0 else ''}{text} %"
+
+
+def percents(ratio: float | None) -> float | None:
+    """A ratio in percent, with the digits that `percent` writes.
+
+    >>> percents(0.12345), percents(0.99981), percents(1.0), percents(None)
+    (12.3, 99.98, 100.0, None)
+    """
+    if ratio is None or _is_unknown(ratio):
+        return None
+    kept = rounded(100 * ratio) + 0.0
+    if kept == 100 and 1.0 - ratio > NOISE:
+        return round(100 * ratio, math.ceil(-math.log10(100 * (1 - ratio))))
+    return kept
 
 
 def percent_interval(share: Estimate) -> str:

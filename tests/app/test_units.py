@@ -21,9 +21,11 @@ MEASURED = ("number", "hours", "rate", "mttf")
 """Kinds of columns with a unit; shares and ETTR are ratios, counts are of what their title names."""
 RATIOS = {
     "Beside other nodes", "Beside other repairs", "Times usual", "Rate ratio", "Not adjusted",
-    "Slowdown", "S", "Launch", "Dispersion", "Score", "Score then", "Expected", "Lift",
+    "Slowdown", "S", "Mean S", "Launch", "Dispersion", "Score", "Score then", "Expected", "Lift",
+    "Usual failures",
 }  # fmt: skip
-"""Of two numbers of one unit, and scores; Expected are incidents beside Records of them."""
+"""Of two numbers of one unit, and scores; Expected are incidents beside Records of them, Usual
+failures stand beside Failures."""
 OF_EACH_ROW = {"At", "Least", "Mean", "Greatest", "Rose by", "Threshold"}
 """Each row has the unit of the metric or input that it names."""
 AXES = {

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from analytics.efficiency.best_interval import best_interval as interval_of
@@ -33,8 +34,6 @@ from tests.app.replayed_store import IN_JANUARY, OF_EACH, made, rows, stored
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import pandas as pd
 
     from app.answers.content import Answer
     from app.ask import Ask
@@ -77,9 +76,11 @@ def test_the_month_without_its_worst_node_is_what_a_hand_counts(ask: Ask) -> Non
     assert regained.conf_level is None  # nothing says how these runs save
     assert found["capacity_gpu_hours"] == 8 * 31 * 24
     assert found["waited"].value == 0.0  # each attempt started when it was submitted
-    assert answer.sentence.startswith("74.4 of 711 GPU-hours regained (")
-    assert answer.sentence.endswith(", assumed) without n1, in January 2026 (UTC).")
-    assert answer.numbers[0].basis.endswith("; 149 EUR")
+    assert answer.sentence.startswith("74.4 GPU-hours regained (")
+    assert answer.sentence.endswith(
+        ", assumed), 5,950 given up, without n1, in January 2026 (UTC)."
+    )
+    assert answer.numbers[0].basis.endswith("; of 711 as it was; 149 EUR")
     assert answer.notes[0].startswith("Chosen by what was known before")
 
 
@@ -145,6 +146,7 @@ def said(attempts: pd.DataFrame, wish: Wish, *nodes: tuple[str, str], of: Habits
     found = what_if_of(attempts, habits, CLUSTER.exposure(), change)
     chosen = Chosen(nodes, "before" if nodes else "", {})
     answers = {"habits": of, "habit_notes": (), "uncounted": (UNCOUNTED,), "zone": "UTC",
+               "node_gpus": pd.DataFrame({"cluster": [], "node": [], "gpus": []}),
                "sight": Sight((ClusterSight("c", 31, 31, 31),))}  # fmt: skip
     month = Selection(from_at=DECEMBER, to_at=JANUARY)
     return Shown(lambda asked, *_: answers[asked.__name__], month, wish, chosen, found, None)
@@ -213,7 +215,7 @@ def test_a_range_of_what_is_lost_more_says_that_it_is_assumed() -> None:
     assumed = replace(STATED, corners=wide, basis="assumed")
     sentence = said(ATTEMPTS, replace(AS_WAS, interval=5.0), of=assumed).sentence()
     assert " GPU-hours more would be lost (" in sentence
-    assert ", assumed) with a checkpoint every 5 min, in " in sentence
+    assert ", assumed), checkpoints every 5 min, in " in sentence
 
 
 def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask: Ask) -> None:

@@ -60,13 +60,7 @@ NODES = (
         "score", "Score then", "number", none="was named", help=of_efficiency.SCORE_THEN.definition
     ),
     Column("failures", "Failures", "count"),
-    Column(
-        "usual",
-        "Usual failures",
-        "number",
-        "failures",
-        help=of_efficiency.USUAL_FAILURES.definition,
-    ),
+    Column("usual", "Usual failures", "number", help=of_efficiency.USUAL_FAILURES.definition),
     Column("cost", "They cost", "number", "GPU-h", help=of_efficiency.THEY_COST.definition),
     Column("counted", "Counts by", "ratio", help=of_efficiency.COUNTS_BY.definition),
     Column("node_days", "In jobs", "number", "node-days"),
@@ -162,20 +156,27 @@ class Shown:
             return f"{when}: {NODES_UNKNOWN}."
         if not changed:
             return f"Nothing is changed: {when} as it was."
-        hours, of = found.regained, numbers.number(found.as_was.value)
+        hours = found.regained
         during = f"{'from' if ' to ' in when else 'in'} {when}"
         again = f"{', '.join(changed)}, {during}"
         if hours.value is None:
             why = "no run on several nodes was interrupted"
-            return f"What is regained {again} is unknown: {why}."
+            return f"What is regained is unknown, {again}: {why}."
         more = hours.value < 0
         shown = _negative(hours) if more else hours
         spread = f" ({numbers.spread(shown)}{', assumed' if shown.assumed else ''})"
         spread = spread if shown.has_width else ""
-        told = numbers.number(shown.value)
+        told, given = numbers.number(shown.value), self._given_up()
         if more:
-            return f"{told} GPU-hours more would be lost{spread} {again}."
-        return f"{told} of {of} GPU-hours regained{spread} {again}."
+            return f"{told} GPU-hours more would be lost{spread}{given}, {again}."
+        return f"{told} GPU-hours regained{spread}{given}, {again}."
+
+    def _given_up(self) -> str:
+        """What the nodes left out could have run, unless others take their place."""
+        capacity = self.capacity if self.chosen.nodes else None
+        if self.found.by_nodes.value is None or capacity is None:
+            return ""
+        return f", {numbers.number(capacity)} given up"
 
     def when(self) -> str:
         """The period in words: a whole month by its name."""
@@ -189,7 +190,7 @@ class Shown:
         if names and self.found.by_nodes.value is not None:
             parts.append(f"without {names[0] if len(names) == 1 else f'{len(names):,} nodes'}")
         if self.found.interval_min is not None:
-            parts.append(f"with a checkpoint every {_minutes(self.found.interval_min)}")
+            parts.append(f"checkpoints every {_minutes(self.found.interval_min)}")
         return parts
 
     def numbers(self) -> Iterator[Number]:
@@ -200,7 +201,8 @@ class Shown:
             yield Number(REGAINED, numbers.UNKNOWN, why, exact=found.regained)
             yield best_interval.number(self.best)
             return
-        yield _hours(REGAINED, found.regained, self._money())
+        of = f"; of {numbers.number(found.as_was.value)} as it was"
+        yield _hours(REGAINED, found.regained, f"{of}{self._money()}")
         if self.chosen.nodes:
             yield _hours(BY_NODES, found.by_nodes)
         if found.interval_min is not None:

@@ -166,7 +166,8 @@ def chart(shown: Coverage, selection: Selection) -> Chart | Missing:
         "fleet.coverage",
         "Which days does each source cover?",
         f"Days with records of {numbers.counted(n_sources, 'source')}; hatched where there are "
-        f"none{forgotten}. The table says how many.",
+        f"none, before the first and after the last too{forgotten}. The table counts those "
+        "between.",
         (shown, *shown.span(selection.from_at, selection.to_at)),
         rows=shown.days,
     )

@@ -21,8 +21,6 @@ from app.words.plain import unbracketed
 from data.filters import MTTF_MIN_GPUS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from analytics.reliability.mttf import MttfReport
     from app.ask import Ask
     from data.filters import Selection
@@ -120,13 +118,14 @@ def answer(
     """
     shown = judged(ask, selection, reference)
     report, before = ask(mttf.measured, selection), ask(mttf.measured_before, selection)
+    headlines = mttf.Headlines(report, before, selection)
     return Answer(
         sentence(shown),
         (
-            _rate(ask, selection, mttf.Headlines(report, before, selection)),
+            *weeks.beside(ask, selection, [_rate(ask, selection, headlines)]),
             mttf.projected_number(mttf.of_size(ask, selection, gpus)),
-            *_large_runs(ask, selection),
-            *_lost(ask, selection),
+            *weeks.beside(ask, ettr.of_large_runs(selection), ettr.large_runs(ask, selection)),
+            *weeks.beside(ask, selection, _lost(ask, selection)),
         ),
         (
             rate_by_group.chart(ask(rate_by_group.rates, selection, "week"), report, "week"),
@@ -137,19 +136,12 @@ def answer(
 
 
 def _rate(ask: Ask, selection: Selection, headlines: mttf.Headlines) -> Number:
-    """How often the fleet fails, its last weeks and the commonest cause."""
+    """How often the fleet fails, and the commonest cause."""
     number, first = headlines.number(mttf.RATE), commonest(ask(verdicts.summarised, selection))
     if first is not None:
         most = f"most: {unbracketed(first.title)}"
         number = replace(number, says="; ".join(filter(None, (number.interval, most))))
-    return replace(number, weeks=weeks.rate(ask, selection))
-
-
-def _large_runs(ask: Ask, selection: Selection) -> Iterator[Number]:
-    """ETTR of large runs with its last weeks, where any ran."""
-    large = ettr.of_large_runs(selection)
-    for number in ettr.large_runs(ask, selection):
-        yield replace(number, weeks=weeks.large_runs(ask, large))
+    return number
 
 
 def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
@@ -167,7 +159,4 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     cause = ask(cause_titles).get(first, first) if first is not None else ""
     cause = f"costliest: {unbracketed(cause)}" if cause else ""
     shown = replace(number, basis="; ".join(part for part in parts if part), says=cause)
-    return (
-        shown if cost is None else replace(shown, weeks=ask(weeks.lost, selection)),
-        *may_be,
-    )
+    return (shown, *may_be)

@@ -58,7 +58,7 @@ CAUSES = (
     Column("strongest_cause", "Strongest cause"),
     Column("traces", "Traces", "count"),
     Column("ratio", "Share", "share", help=of_training.SHARE_OF_TRACES.definition),
-    Column("mean_slowdown", "Mean S", "decimal"),
+    Column("mean_slowdown", "Mean S", "number"),
     Column("cause", "Cause in SQL", shown=False),
 )
 _NO_JOB = "the trace names no job that the store knows"
@@ -66,7 +66,7 @@ _NO_META = "unknown: no meta file states it"
 TRACES = (
     *columns("trace"),
     Column("strongest_cause", "Strongest cause"),
-    Column("slowdown", "Slowdown", "decimal", help=of_training.SLOWDOWN.definition),
+    Column("slowdown", "Slowdown", "number", help=of_training.SLOWDOWN.definition),
     Column("wasted_ratio", "Wasted share", "ratio", help=of_training.WASTED_SHARE.definition),
     Column("n_gpus", "GPUs", "count", none=_NO_META),
     Column("gpu_hours", "GPU-hours", "number", none=f"unknown: {_NO_JOB}",

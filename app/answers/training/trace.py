@@ -44,7 +44,7 @@ PARTS_NOTE = (
 GPUS_UNKNOWN = "the job's GPUs are unknown"
 STEPS = (
     Column("step", "Step", "count"),
-    Column("slowdown", "Slowdown", "decimal"),
+    Column("slowdown", "Slowdown", "number"),
     Column("traced_seconds", "Traced (s)", "number"),
 )
 WORKERS = (
@@ -216,15 +216,22 @@ def _headlines(found: StragglerTrace) -> tuple[Number, ...]:
         estimated(of_training.SLOWDOWN, "rate", found.slowdown, more=alone, opens=steps),
         estimated(of_training.WASTED_SHARE, "share", found.wasted, more=alone, opens=steps),
         per_day(of_training.WASTED_HOURS, found.wasted_gpu_hours_per_day, steps),
-        _ratio(of_training.SLOWEST_WORKERS, slow.slowest.contribution.fixed_ratio, fixed, workers),
-        _ratio(of_training.LAST_STAGE, slow.stages[-1].fixed_ratio, last, recovered),
-        _ratio(of_training.LAUNCH_SLOWDOWN, slow.launch_slowdown, f"simulation error {off}", steps),
+        _share(of_training.SLOWEST_WORKERS, slow.slowest.contribution.fixed_ratio, fixed, workers),
+        _share(of_training.LAST_STAGE, slow.stages[-1].fixed_ratio, last, recovered),
+        composed(
+            of_training.LAUNCH_SLOWDOWN,
+            numbers.decimals(slow.launch_slowdown),
+            f"simulation error {off}",
+            exact=slow.launch_slowdown,
+            unit="ratio",
+            opens=steps,
+        ),
     )
 
 
-def _ratio(term: Term, value: float | None, parts: str, opens: Part) -> Number:
-    """A ratio without an interval."""
-    return composed(term, numbers.decimals(value), parts, exact=value, unit="ratio", opens=opens)
+def _share(term: Term, value: float | None, parts: str, opens: Part) -> Number:
+    """A share without an interval."""
+    return composed(term, numbers.percent(value), parts, exact=value, unit="ratio", opens=opens)
 
 
 def _steps(ask: Ask, trace_id: str, *, limit: int) -> Table:

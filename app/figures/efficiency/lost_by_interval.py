@@ -61,7 +61,7 @@ def figure(found: WhatIf, *, mode: Mode = "light", note: str = "") -> go.Figure:
         ticktext=[f"{minutes:,}" for minutes in TICKS],
         range=[_left(curve, most), math.log10(float(curve["minutes"].max()))],
     )
-    chart.update_yaxes(title="GPU-hours", range=[0, most], tickformat=",")
+    chart.update_yaxes(title="GPU-hours of runs on several nodes", range=[0, most], tickformat=",")
     return chart
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.answers.efficiency import ettr, run
+from app.answers.fleet import weeks
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, fleet_line, inputs, ledger_build, notice, page_head
@@ -52,7 +53,7 @@ terms = [number.term for number in answer.numbers]
 page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
 fleet = fleet_line.place()
 if answer.numbers:
-    page.headlines(answer.numbers, scope)
+    page.headlines([*weeks.beside(ask, scope.selection, answer.numbers)], scope)
 page.blocks([answer.chart("ettr_runs")], scope)
 if answer.numbers:
     page.blocks([answer.chart("ettr_sizes")], scope)

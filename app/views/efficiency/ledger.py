@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app.answers.efficiency import ledger, ledger_parts
+from app.answers.fleet import weeks
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, fleet_line, inputs, ledger_build, page_head
@@ -16,7 +17,7 @@ if not answer.numbers:
     page.blocks(answer.blocks, scope)
     fleet_line.show(fleet, scope)
     st.stop()
-page.headlines(answer.numbers, scope)
+page.headlines([*weeks.beside(ask, scope.selection, answer.numbers)], scope)
 page.blocks([answer.chart("ledger")], scope)
 
 

@@ -57,6 +57,17 @@ def test_the_interval_at_which_runs_save_already_regains_exactly_nothing() -> No
     assert (found.regained.value, found.regained.lower, found.regained.upper) == (0.0, 0.0, 0.0)
 
 
+def test_what_rounding_alone_leaves_is_nothing() -> None:
+    habit = replace(HOURLY, interval_s=float(np.nextafter(3600.0, 0.0)))
+    as_saved = replace(STATED, central=habit, corners=(habit,) * 4)
+    found = played(Change(nodes(*by_failures()[:3]), interval_min=60.0), of=as_saved)
+    assert (found.by_interval.value, found.by_interval_left.value) == (0.0, 0.0)
+    assert set(found.runs["by_interval"]) == {0.0}
+    assert all(
+        less.value == 0.0 or abs(less.value or 0.0) > 1e-6 for _, less in found.causes.values()
+    )
+
+
 def test_more_nodes_never_cost_less_and_all_of_them_no_more_than_there_was() -> None:
     order = by_failures()
     gross = [played(Change(nodes(*order[:k]))).gross for k in (0, 3, len(order))]

@@ -64,5 +64,5 @@ def test_the_curve_marks_its_least_and_says_its_units() -> None:
     assert best["x"][0] == found.best_min.value
     assert best["y"][0] == pytest.approx(found.curve["gpu_hours"].min())
     assert "min" in drawn["layout"]["xaxis"]["title"]["text"]
-    assert drawn["layout"]["yaxis"]["title"]["text"] == "GPU-hours"
+    assert drawn["layout"]["yaxis"]["title"]["text"] == "GPU-hours of runs on several nodes"
     assert drawn["layout"]["xaxis"]["range"][1] == math.log10(1440)

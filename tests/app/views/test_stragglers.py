@@ -147,8 +147,8 @@ def test_all_traces_stand_beside_what_was_published(
 ) -> None:
     page = open_page(demo_store, PAGE, period="all", stragglers_tab="All traces")
     shares = page.dataframe[0].value
-    assert list(shares["published"]) == pytest.approx([0.425, 0.104, 0.078, 0.213, 0.45])
-    assert shares["here"][0] == 1.0
+    assert list(shares["published"]) == pytest.approx([42.5, 10.4, 7.8, 21.3, 45.0])
+    assert shares["here"][0] == 100.0
     assert shares["here_interval"][0].endswith(" % to 100 %")
     assert sorted(page.dataframe[1].value["traces"]) == [1, 1, 1]
     assert len(page.dataframe[2].value) == 3
