@@ -12,7 +12,7 @@ from scipy import sparse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from analytics.arrays import Bools, Floats, Ints
+    from analytics.arrays import Floats, Ints
 
 HALF: Final = 0.5
 """Incidents of mean cost that are added where chance is drawn, as Jeffreys' prior adds them."""
@@ -28,30 +28,34 @@ class Incidents:
 
     n: int
     """Of the period."""
-    place: Ints
-    """Of those that are summed, all or some, among the n."""
+    n_named: int
+    """Of them, those with a failure or a node that is named: they come first."""
     order: Ints
     """Attempts of the first that is summed, then of the second, ..."""
     first: Ints
-    """Where in `order` those of each begin."""
+    """Where in `order` those of each begin; of the named ones alone, or of all."""
 
     @classmethod
     def of(cls, attempts: pd.DataFrame) -> Incidents:
-        """All incidents, in the order in which attempts tell of them."""
+        """All incidents: those named, then the others, each in the order in which attempts tell
+        of them."""
         struck = np.flatnonzero(attempts["bucket"].notna())
-        incident, names = pd.factorize(attempts["event"].iloc[struck])
+        rows = attempts.iloc[struck]
+        told, names = pd.factorize(rows["event"])
+        named = np.zeros(len(names), dtype=bool)
+        named[told[(rows["bucket"].eq("lost_work") | rows["node"].notna()).to_numpy(bool)]] = True
+        place = np.empty(len(names), dtype=np.intp)
+        place[np.argsort(~named, kind="stable")] = np.arange(len(names))
+        incident = place[told]
         order = np.argsort(incident, kind="stable")
         first = np.flatnonzero(np.diff(incident[order], prepend=-1))
-        return cls(len(names), np.arange(len(names)), struck[order], first)
+        return cls(len(names), int(named.sum()), struck[order], first)
 
-    def with_any(self, which: Bools) -> Incidents:
-        """The incidents of some attempts; which is a mask of attempts."""
-        if not self.n:
-            return self
-        kept = np.logical_or.reduceat(which[self.order], self.first)
-        sizes = np.diff(self.first, append=len(self.order))
-        first = np.cumsum(sizes[kept]) - sizes[kept]
-        return Incidents(self.n, self.place[kept], self.order[np.repeat(kept, sizes)], first)
+    @property
+    def named(self) -> Incidents:
+        """Those that are named."""
+        end = self.first[self.n_named] if self.n_named < len(self.first) else len(self.order)
+        return Incidents(self.n, self.n_named, self.order[:end], self.first[: self.n_named])
 
     def summed(self, rows: Floats) -> Floats:
         """Rows in the order of `order` summed by incident."""
@@ -62,14 +66,21 @@ class Incidents:
         """Of n draws of chance, some at a time: what each incident that is summed weighs, then the
         half incidents that are added; shape (draws, incidents + 3).
 
-        All of the period are drawn, so that those that are summed weigh the same whatever others.
+        Those named, the others and the halves are drawn each from a stream of their own, so that
+        the named weigh the same whether or not the others are drawn.
         """
-        columns = np.append(self.place, self.n + np.arange(N_HALVES))
+        of_named, of_others, of_halves = rng.spawn(3)
+        n_others = len(self.first) - self.n_named
         size = max(1, CHUNK // (self.n + N_HALVES))
         for start in range(0, n, size):
-            weights = rng.standard_exponential((min(size, n - start), self.n + N_HALVES))
-            weights[:, -N_HALVES:] = rng.standard_gamma(HALF, (len(weights), N_HALVES))
-            yield weights if len(self.place) == self.n else weights[:, columns]
+            draws = min(size, n - start)
+            yield np.hstack(
+                [
+                    of_named.standard_exponential((draws, self.n_named)),
+                    of_others.standard_exponential((draws, n_others)),
+                    of_halves.standard_gamma(HALF, (draws, N_HALVES)),
+                ]
+            )
 
 
 def total(rows: Floats, weights: Floats) -> Floats:

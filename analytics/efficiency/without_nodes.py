@@ -86,8 +86,7 @@ class Period:
         rng = np.random.default_rng(seed)
         attempts = attempts.reset_index(drop=True)
         saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)
-        failed = attempts["bucket"].eq("lost_work") | attempts["node"].notna()
-        incidents = Incidents.of(attempts).with_any(failed.to_numpy(dtype=bool))
+        incidents = Incidents.of(attempts).named
         rows = incidents.order
         ran = Ran.of(attempts).some(rows)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -93,22 +93,23 @@ def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
     for by in BY:
         taken: list[pd.Index] = []
         named = left if by != "cause" else left[~left["cause"].isin(NAMELESS)]
-        for (cluster, name), rows in named.groupby(["cluster", by], sort=True):
-            for members in _crowds(rows["failed_at"], span):
-                chosen = rows.iloc[members]
+        times = named["failed_at"].dt.as_unit("us").astype("int64").to_numpy()
+        of_name: dict[Any, Any] = named.groupby(["cluster", by], sort=True).indices
+        for (cluster, name), places in of_name.items():
+            for members in _crowds(times[places], span):
+                chosen = named.iloc[places[members]]
                 taken.append(chosen.index)
-                found.append(_of(str(cluster), by, str(name), chosen, len(rows)))
+                found.append(_of(str(cluster), by, str(name), chosen, len(places)))
         left = left.drop(index=left.index[:0].append(taken))
     return tuple(
         sorted(found, key=lambda each: (-(each.held_gpu_hours or 0.0), -each.failures, each.key))
     )
 
 
-def _crowds(failed_at: pd.Series, span_minutes: float) -> Iterator[slice]:
-    """Places of the failures of each mass failure of one group, in order of time."""
-    if len(failed_at) < LEAST:
+def _crowds(times: NDArray[np.int64], span_minutes: float) -> Iterator[slice]:
+    """Places of the failures of each mass failure of one group, at these microseconds in order."""
+    if len(times) < LEAST:
         return
-    times = failed_at.dt.as_unit("us").astype("int64").to_numpy()
     window = int(WINDOW_MINUTES * 60e6)
     ends = np.searchsorted(times, times + window, side="right")
     usual = len(times) * WINDOW_MINUTES / max(span_minutes, WINDOW_MINUTES)

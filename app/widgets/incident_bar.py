@@ -24,6 +24,9 @@ STEPS = {
     "resolved": ("Resolve", "check_circle"),
 }
 """Status -> what its button says, and its sign."""
+STEPS_PX = 390
+"""Room for the steps, taken or not: what stands beside them stays where somebody is about to
+click."""
 
 
 @st.fragment
@@ -38,11 +41,12 @@ def show(incident_id: str, commands: Sequence[str], postmortem: Callable[[], Non
     for each in fresh(said_of.history, target):
         if each.undone_at is None:
             holds.setdefault(each.field, each)
-    with st.container(horizontal=True, vertical_alignment="center", key="incident_bar"):
-        if "status" not in holds:
-            st.markdown(":orange-badge[:material/bolt: Open]", width="content")
-        for status in STEPS:
-            _step(target, status, holds.get("status"))
+    with st.container(horizontal=True, key="incident_bar"):
+        with st.container(horizontal=True, vertical_alignment="center", width=STEPS_PX):
+            if "status" not in holds:
+                st.markdown(":orange-badge[:material/bolt: Open]", width="content")
+            for status in STEPS:
+                _step(target, status, holds.get("status"))
         _assignee(target, holds.get("assignee"))
         if commands:
             with st.popover("Drain command", icon=":material/terminal:", type="tertiary"):

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY, UNEXPLAINED
-from data.filters import Filter, Selection, equal
+from data.filters import Filter, Selection
 from data.interrupted import KEEP_ATTEMPTS, SACCT_ALONE
 from data.queries.collected import COLLECTED_DAYS
-from data.queries.exposure import dates, in_the_rate, kept, local_day, node_failures_of
+from data.queries.exposure import (
+    JUDGED,
+    chosen,
+    dates,
+    in_the_rate,
+    kept,
+    local_day,
+    node_failures_of,
+)
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
@@ -16,8 +24,6 @@ if TYPE_CHECKING:
     from data.store import Store
 
 _ENDED = Filter(within="end_at", of="jobs")
-_FAILED = Filter(columns=("cluster",), within="failed_at")
-"""The same of verdicts: fewer of them are joined."""
 
 
 def evidence_days(store: Store, selection: Selection) -> Columns:
@@ -30,16 +36,18 @@ def evidence_days(store: Store, selection: Selection) -> Columns:
     A day is collected where `faultline collect` asked the source for any part of it and had an
     answer, for all nodes, or for the logs of at least half of the compute nodes, each its own.
     """
-    return _evidence(store, Selection(selection.cluster))
+    rows = _evidence(store, Selection())
+    if selection.cluster is None:
+        return rows
+    return chosen(rows, rows["cluster"] == selection.cluster)
 
 
 @kept
-def _evidence(store: Store, selection: Selection) -> Columns:
-    """The same, whatever else was selected: every verdict asks it."""
+def _evidence(store: Store, _: Selection) -> Columns:
+    """The same of all clusters: every verdict asks it."""
     return store.columns(
         f"""SELECT cluster, source, CAST(day AS TIMESTAMP) AS day, false AS collected FROM coverage
-            WHERE day IS NOT NULL AND cluster IS NOT NULL
-              AND {equal(cluster=selection.cluster)} AND (
+            WHERE day IS NOT NULL AND cluster IS NOT NULL AND (
               source IN ('jobs', 'node_events')
               OR starts_with(source, 'health_events.') AND source <> 'health_events.scheduler'
               OR source = 'node_failures'
@@ -49,13 +57,11 @@ def _evidence(store: Store, selection: Selection) -> Columns:
             FROM failures LEFT JOIN (
               SELECT cluster, attempt_key, true AS logged FROM log_verdicts
             ) USING (cluster, attempt_key)
-            WHERE failed_at IS NOT NULL AND {equal(cluster=selection.cluster)}
+            WHERE failed_at IS NOT NULL AND EXISTS (FROM log_verdicts)
             GROUP BY ALL HAVING 2 * count(logged) >= count(*)
             UNION ALL
             SELECT cluster, source, day, true FROM ({COLLECTED_DAYS})
-            WHERE {equal(cluster=selection.cluster)}
-            ORDER BY ALL""",
-        selection.parameters,
+            ORDER BY ALL"""
     )
 
 
@@ -86,7 +92,7 @@ def unexplained_attempts(selection: Selection) -> str:
     return f"""{VERDICTS},
             open_attempt AS (
               SELECT cluster, attempt_key FROM verdict WHERE {UNEXPLAINED}
-                AND NOT {FAILED_BY[selection.definition]} AND {_FAILED.where(selection)})"""
+                AND NOT {FAILED_BY[selection.definition]} AND {JUDGED.where(selection)})"""
 
 
 def logged_without_jobs(store: Store, selection: Selection) -> int:

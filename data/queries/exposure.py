@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-ANSWERS_KEPT = 6
-"""Of one store: a page asks of a period and of the one before it."""
-ROWS_KEPT = 200_000
+ROWS_KEPT = 1_000_000
+"""Rows that are kept of one store: a page asks of a period, of the quarter before it, and of the
+sizes and definitions that its lines compare."""
+LARGEST_KEPT = 200_000
 """Rows up to which an answer is kept."""
 _KEPT: WeakKeyDictionary[Store, dict[tuple[Any, ...], Columns]] = WeakKeyDictionary()
 
@@ -46,23 +47,31 @@ def kept(
         store: Store, selection: Selection, /, *args: P.args, **options: P.kwargs
     ) -> Columns:
         answers = _KEPT.setdefault(store, {})
-        key = (query.__name__, selection.rows, args, tuple(sorted(options.items())))
+        asked = sorted((name, value) for name, value in options.items() if value)
+        key = (query.__name__, selection.rows, args, tuple(asked))
         columns = answers.get(key)
         if columns is None:
             columns = query(store, selection, *args, **options)
-            if len(next(iter(columns.values()))) <= ROWS_KEPT:
+            if _n_rows(columns) <= LARGEST_KEPT:
                 answers[key] = columns
-            for oldest in list(answers)[:-ANSWERS_KEPT]:
-                answers.pop(oldest, None)
+            while sum(map(_n_rows, answers.values())) > ROWS_KEPT:
+                answers.pop(next(iter(answers)), None)
         return columns
 
     return answer
+
+
+def _n_rows(columns: Columns) -> int:
+    """Rows of an answer; one without any takes room, too."""
+    return max(1, len(next(iter(columns.values()))))
 
 
 DAY_US = 86_400_000_000
 
 _RAN = Filter(overlaps=("start_at", "end_at"), of="jobs")
 _FAILED = Filter(within="end_at", of="jobs")
+JUDGED = Filter(columns=("cluster",), within="failed_at")
+"""The same of verdicts, whose time is the end of their attempt: fewer of them are joined."""
 _RUN_US = (
     """greatest(0, epoch_us(least(end_at, $to_at)) - epoch_us(greatest(start_at, $from_at)))"""
 )
@@ -166,7 +175,7 @@ failure AS (
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
     basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, timezone, counted.node,
     counted.domain, counted.node_lost
-  FROM (FROM verdict WHERE {FAILED_BY[selection.definition]}) counted
+  FROM (FROM verdict WHERE {FAILED_BY[selection.definition]} AND {JUDGED.where(selection)}) counted
   JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
   WHERE {in_the_rate(selection)})
 """

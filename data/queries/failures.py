@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal, of_cluster
-from data.queries.exposure import local, node_failures_of
+from data.queries.exposure import JUDGED, local, node_failures_of
 from data.said import SAID, VERDICTS
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ chosen AS (
     jobs.account, jobs.name, jobs.n_gpus, jobs.n_nodes, jobs.start_at, jobs.exit_code,
     jobs.exit_signal, {_GPU_SECONDS} AS gpu_seconds,
     timezone, basis IS DISTINCT FROM 'gpu_time' OR coalesce(jobs.n_gpus > 0, false) AS exposed
-  FROM verdict JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
+  FROM (FROM verdict WHERE {JUDGED.where(selection)}) verdict
+  JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
   WHERE jobs.end_at IS NOT NULL AND {_ENDED.where(selection)})
 """
 

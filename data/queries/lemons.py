@@ -168,13 +168,15 @@ failed AS (
     coalesce(gpu_seconds, 0) / 3600.0 AS lost
   FROM (SELECT * FROM verdict WHERE {INFRASTRUCTURE} AND cluster = $cluster
           AND failed_at >= $from_at AND failed_at < $to_at) counted
-  JOIN (SELECT * FROM jobs WHERE cluster = $cluster) jobs USING (attempt_key)
+  JOIN (SELECT attempt_key, "user", n_nodes FROM jobs WHERE cluster = $cluster
+          AND end_at >= $from_at AND end_at < $to_at) jobs USING (attempt_key)
   LEFT JOIN ($lost_time) USING (attempt_key)),
 shared AS (
-  SELECT job_nodes.node, failed_at, "user", cause, lost,
+  SELECT held.node, failed_at, "user", cause, lost,
     count(*) OVER (PARTITION BY attempt_key) AS n
-  FROM job_nodes JOIN failed USING (attempt_key)
-  WHERE failed.node IS NULL AND cluster = $cluster),
+  FROM (FROM job_nodes WHERE cluster = $cluster AND end_at >= $from_at AND end_at < $to_at) held
+  JOIN failed USING (attempt_key)
+  WHERE failed.node IS NULL),
 out AS (
   SELECT node, start_at, end_at, coalesce(reason, state) AS code,
     coalesce(planned, false) AS planned
@@ -260,7 +262,9 @@ def uses(store: Store, window: Window, nodes: Sequence[str], users: Sequence[str
              count(*) AS n_attempts
            FROM (SELECT * FROM job_nodes WHERE cluster = $cluster AND start_at < $to_at
                AND (end_at IS NULL OR end_at >= $from_at)) held
-           JOIN (SELECT * FROM jobs WHERE cluster = $cluster) jobs USING (attempt_key)
+           JOIN (SELECT attempt_key, "user" FROM jobs WHERE cluster = $cluster
+               AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at)) jobs
+             USING (attempt_key)
            JOIN clusters ON clusters.cluster = $cluster
            WHERE node IN (SELECT unnest($nodes)) OR "user" IN (SELECT unnest($users))
            GROUP BY ALL ORDER BY ALL""",

@@ -29,6 +29,7 @@ from data.site import load_site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -162,25 +163,47 @@ def _about(store: Store, selection: Selection) -> dict[str, Any]:
         selection.parameters,
     )
     sizes = {size for *_, size in clusters} or {None}
-    ((first, last, without),) = store.rows(
-        f"""SELECT min(first_at), max(last_at), CAST(sum(without) AS BIGINT) FROM (
-              SELECT min(start_at) AS first_at, max(coalesce(end_at, as_of_at)) AS last_at,
-                count(*) FILTER (basis = 'gpu_time' AND coalesce(n_gpus, 0) = 0) AS without
-              FROM jobs JOIN clusters USING (cluster)
-              WHERE start_at IS NOT NULL AND {_RAN_WITHIN.where(selection)}
-              UNION ALL
-              SELECT min(start_at), max(start_at), 0 FROM node_failures
-              WHERE {node_failures_of(selection)})""",
-        selection.parameters,
-    )
+    first, last = selection.from_at, selection.to_at
+    if first is None or last is None:
+        begin, end = _extent(store, selection)
+        first, last = first or begin, last or end
     return {
         "basis": "+".join(sorted({basis for _, basis, _ in clusters})) or "nothing",
         "node_time": tuple(sorted(name for name, basis, _ in clusters if basis == "node_time")),
         "gpus_per_node": None if None in sizes or len(sizes) > 1 else float(sizes.pop()),
-        "from_at": selection.from_at or first,
-        "to_at": selection.to_at or last,
-        "attempts_without_gpus": without or 0,
+        "from_at": first,
+        "to_at": last,
+        "attempts_without_gpus": _without_gpus(store, selection),
     }
+
+
+def _extent(store: Store, selection: Selection) -> tuple[datetime | None, datetime | None]:
+    """When what ran in the selection, or failed there without jobs, began and ended."""
+    ((first, last),) = store.rows(
+        f"""SELECT min(first_at), max(last_at) FROM (
+              SELECT min(start_at) AS first_at, max(coalesce(end_at, as_of_at)) AS last_at
+              FROM jobs JOIN clusters USING (cluster)
+              WHERE start_at IS NOT NULL AND {_RAN_WITHIN.where(selection)}
+              UNION ALL
+              SELECT min(start_at), max(start_at) FROM node_failures
+              WHERE {node_failures_of(selection)})""",
+        selection.parameters,
+    )
+    return first, last
+
+
+def _without_gpus(store: Store, selection: Selection) -> int:
+    """Attempts that ran in the selection and state no GPUs, though others of their cluster do.
+
+    Asked by itself: where all state them, the database knows it without reading one.
+    """
+    ((without,),) = store.rows(
+        f"""SELECT count(*) FROM jobs JOIN clusters USING (cluster)
+            WHERE (n_gpus IS NULL OR n_gpus = 0) AND basis = 'gpu_time'
+              AND start_at IS NOT NULL AND {_RAN_WITHIN.where(selection)}""",
+        selection.parameters,
+    )
+    return int(without)
 
 
 def together(names: Sequence[str], *tables: Columns) -> Columns:

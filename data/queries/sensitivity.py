@@ -9,7 +9,15 @@ import numpy as np
 
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS
 from data.definitions import FAILED_BY, INFRASTRUCTURE, UNEXPLAINED
-from data.queries.exposure import dates, in_the_rate, local_day, node_failures, of_size, runs
+from data.queries.exposure import (
+    JUDGED,
+    dates,
+    in_the_rate,
+    local_day,
+    node_failures,
+    of_size,
+    runs,
+)
 from data.queries.exposure import node_failure_days as node_days
 from data.queries.reliability import EXPOSURE, together
 from data.said import VERDICTS
@@ -43,7 +51,7 @@ def judged_days(store: Store, selection: Selection) -> Columns:
     judged = store.columns(
         f"""WITH {VERDICTS},
             judged AS (SELECT cluster, attempt_key, {flags} FROM verdict
-                       WHERE {" OR ".join(_COUNTS.values())})
+                       WHERE ({" OR ".join(_COUNTS.values())}) AND {JUDGED.where(selection)})
             SELECT cluster, {local_day("end_at")} AS day, {counts}
             FROM judged JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
             WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",

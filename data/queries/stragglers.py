@@ -42,7 +42,8 @@ def traces(store: Store, selection: Selection) -> pd.DataFrame:
                 sum(n_gpus * coalesce(elapsed_s,
                   epoch(coalesce(end_at, as_of_at)) - epoch(start_at))) / 3600 AS gpu_hours
               FROM jobs JOIN (SELECT cluster, as_of_at FROM clusters) USING (cluster)
-              WHERE n_gpus > 0 AND start_at IS NOT NULL GROUP BY ALL),
+              WHERE n_gpus > 0 AND start_at IS NOT NULL AND coalesce(run_id, job_id) IN (
+                SELECT run_id FROM straggler_traces) GROUP BY ALL),
             traced AS (
               SELECT {_COLUMNS}, {_CAUSE} AS cause, {_ERROR} AS simulation_error_ratio,
                 count(*) OVER (PARTITION BY cluster, coalesce(run_id, trace_id)) AS n_of_run

@@ -161,9 +161,15 @@ def ranked(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     return rows_ranked(ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL))
 
 
-def stands_out(row: dict[str, Any]) -> bool:
-    """Whether a row is of a lemon, also where draining it may save nothing."""
-    return row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"]
+def standing_out(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
+    """Lemons, also those of which draining may save nothing, as JSON prints them, what saves most
+    first; no back-test."""
+    found = ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL)
+    listed = (
+        _row(of, at) for of in found for at, node in enumerate(of.nodes) if node.verdict in LISTED
+    )
+    rows = (row for row in listed if row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"])
+    return sorted(rows, key=_rank)
 
 
 def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:

@@ -7,13 +7,14 @@ import weakref
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from analytics.frames import RATE_GROUPS
 from data.filters import Selection
-from data.queries import exposure, rate_groups, reliability
-from data.queries.exposure import ANSWERS_KEPT, kept
+from data.queries import rate_groups, reliability
+from data.queries.exposure import LARGEST_KEPT, ROWS_KEPT, kept
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -51,17 +52,27 @@ def test_another_snapshot_is_asked_anew(
     assert keys[0].isdisjoint(keys[1])
 
 
-def test_only_the_latest_answers_are_kept_and_none_outlives_its_store(empty_store: Path) -> None:
+@kept
+def zeros(store: Store, selection: Selection, *, rows: int, place: int = 0) -> Columns:
+    """So many rows."""
+    return {"zero": np.zeros(rows)}
+
+
+def test_answers_are_kept_up_to_their_rows_and_none_outlives_its_store(empty_store: Path) -> None:
     store = Store.open(empty_store)
-    answers = [jobs(store, Selection(cluster=str(index))) for index in range(ANSWERS_KEPT + 3)]
-    assert jobs(store, Selection(cluster="6")) is answers[6]
-    assert jobs(store, Selection(cluster="0")) is not answers[0]
+    most = ROWS_KEPT // LARGEST_KEPT
+    first, *_ = [zeros(store, Selection(), rows=LARGEST_KEPT, place=at) for at in range(most)]
+    assert zeros(store, Selection(), rows=LARGEST_KEPT) is first
+    small = [zeros(store, Selection(), rows=0, place=at) for at in range(2)]
+    assert zeros(store, Selection(), rows=0) is small[0]
+    assert zeros(store, Selection(), rows=LARGEST_KEPT) is not first
+    large = zeros(store, Selection(), rows=LARGEST_KEPT + 1)
+    assert zeros(store, Selection(), rows=LARGEST_KEPT + 1) is not large
     ghost = weakref.ref(store)
     store.close()
     del store
     gc.collect()
     assert ghost() is None
-    assert all(len(found) <= ANSWERS_KEPT for found in exposure._KEPT.values())
 
 
 def test_questions_leave_what_is_kept_unchanged(

@@ -158,20 +158,19 @@ EXPLAINS = ("health_events.kernel", "health_events.health_check", "job_logs")
 def of_lemons(ask: Ask, selection: Selection) -> Iterator[Action]:
     """Nodes that are lemons, with what draining them saves; those where that may be nothing are to
     be watched."""
-    for row in lemons.ranked(ask, selection):
-        if lemons.stands_out(row):
-            saved = row["saved_gpu_hours"]
-            known = saved is not None and saved.value is not None
-            yield Action(
-                "node",
-                target("node", row["cluster"], row["node"]),
-                what=_to_do(row),
-                why="; ".join(row["reasons"][:REASONS]),
-                stake=saved if known else None,
-                stake_basis=SAVED if known else "no GPU-hours of its failures are known",
-                page="node",
-                named={"node": str(row["node"]), "cluster": str(row["cluster"])},
-            )
+    for row in lemons.standing_out(ask, selection):
+        saved = row["saved_gpu_hours"]
+        known = saved is not None and saved.value is not None
+        yield Action(
+            "node",
+            target("node", row["cluster"], row["node"]),
+            what=_to_do(row),
+            why="; ".join(row["reasons"][:REASONS]),
+            stake=saved if known else None,
+            stake_basis=SAVED if known else "no GPU-hours of its failures are known",
+            page="node",
+            named={"node": str(row["node"]), "cluster": str(row["cluster"])},
+        )
 
 
 def _to_do(row: Mapping[str, Any]) -> str:
@@ -255,14 +254,14 @@ def of_incidents(
     over = quiet[(quiet["quiet_days"] >= QUIET_DAYS) & (quiet["n_out"] == 0)]
     gone = set(over["incident_id"])
     watched = {cluster: ask(replay.collected, cluster) for cluster in rows["cluster"].unique()}
-    seen = ask(sight.sight, selection)
+    seen, not_known = ask(sight.sight, selection), _not_known(ask)
     for row in rows.to_dict("records"):
         known = watched[row["cluster"]].hold_at(row["start_at"])
         yield _of_incident(
             row,
             over=(OVER if known else NOT_WATCHED) if row["incident_id"] in gone else None,
             jobs_known=not seen.of(row["cluster"]).jobs_unknown,
-            not_known=_not_known(ask),
+            not_known=not_known,
         )
 
 
