@@ -72,7 +72,9 @@ def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
     failures : DataFrame
         Columns cluster, failed_at (UTC), user, node, cause, held_gpu_seconds; user, node and
         GPU-seconds may be null. A failure without a time counts nowhere. Give only those that
-        nobody has explained: members of incidents have their page.
+        nobody has explained: members of incidents have their page. Where those of some users,
+        nodes or causes are left out, because none of them can be many within minutes, the column
+        span_minutes says what all of them span.
 
     Examples
     --------
@@ -89,6 +91,8 @@ def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
     if len(left) < LEAST:
         return ()
     span = (left["failed_at"].iloc[-1] - left["failed_at"].iloc[0]) / pd.Timedelta(minutes=1)
+    if "span_minutes" in left:
+        span = float(left["span_minutes"].iloc[0])
     found: list[MassFailure] = []
     for by in BY:
         taken: list[pd.Index] = []

@@ -13,7 +13,7 @@ from data.errors import DataError
 from data.filters import Filter
 from data.interrupted import ELIGIBLE_S, RAN_S, SEVERAL_NODES, WAITED_S, interrupted
 from data.queries.detection import unexplained_attempts
-from data.queries.exposure import in_the_rate
+from data.queries.exposure import in_the_rate, kept
 from data.said import ARRANGED, VERDICTS
 from data.site import load_site
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from analytics.frames import LedgerGroup
+    from analytics.frames import Columns, LedgerGroup
     from data.filters import Selection
     from data.store import Store
 
@@ -106,14 +106,21 @@ def notes_of(notes: dict[str, Any], selection: Selection) -> dict[str, Any]:
     return notes | sums | {"clusters_without_jobs": without}
 
 
-def unexplained_losses(store: Store, selection: Selection) -> pd.DataFrame:
+def unexplained_losses(store: Store, selection: Selection) -> Columns:
     """What unexplained failures with GPUs would have lost if infrastructure had ended them: the
     counts of `gpu_time`, one row a run.
 
     The failures are those of MTTF, over the whole days of UTC that the period touches.
     """
     days = replace(selection.days, definition=DEFINITION)
-    return store.frame(
+    return _unexplained_losses(store, days, min_gpus=days.min_gpus)
+
+
+@kept
+def _unexplained_losses(store: Store, selection: Selection, *, min_gpus: int) -> Columns:
+    """The same of jobs of so many GPUs and more: every page that says what failures cost asks."""
+    days = replace(selection, min_gpus=min_gpus)
+    return store.columns(
         f"""WITH {unexplained_attempts(days)}
             SELECT {_LOST} FROM open_attempt JOIN jobs USING (cluster, attempt_key)
             JOIN clusters USING (cluster) LEFT JOIN lost_time USING (cluster, attempt_key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analytics.failures.mass_failures import BY, LEAST, NAMELESS, WINDOW_MINUTES
 from data.queries.exposure import local_day
 from data.queries.failures import verdicts_of
 from data.said import ARRANGED
@@ -11,6 +12,7 @@ from data.said import ARRANGED
 if TYPE_CHECKING:
     import pandas as pd
 
+    from analytics.failures.mass_failures import By
     from data.filters import Selection
     from data.store import Store
 
@@ -49,15 +51,45 @@ def occurrences(store: Store, selection: Selection) -> pd.DataFrame:
     )
 
 
-def unexplained_failures(store: Store, selection: Selection) -> pd.DataFrame:
-    """Failed attempts that no incident holds and of which nobody said the cause: columns cluster,
-    failed_at, user, node, cause, job_id, held_gpu_seconds (running time x GPUs); in order of time.
+def crowded_failures(store: Store, selection: Selection) -> pd.DataFrame:
+    """Failed attempts that no incident holds and of which nobody said the cause, where so many of
+    one user, node or named cause failed within minutes that they may be a mass failure: all of that
+    user, node or cause.
+
+    Columns cluster, failed_at, user, node, cause, job_id, held_gpu_seconds (running time x GPUs),
+    span_minutes (from the first to the last failure that nobody explained, crowded or not); in
+    order of time. Failures in a window lie in two neighbouring stretches of its length, so that
+    where no two such hold enough there is no mass failure: of millions of failures few are left.
     """
-    return store.frame(
-        f"""WITH {ARRANGED}, {verdicts_of(selection)}
-            SELECT cluster, failed_at, "user", chosen.node, cause, job_id,
-              CAST(gpu_seconds AS DOUBLE) AS held_gpu_seconds
-            FROM chosen ANTI JOIN ({_OF_INCIDENTS}) USING (cluster, attempt_key)
-            WHERE method <> 'human' ORDER BY failed_at, cluster, attempt_key""",
-        selection.parameters,
+    crowds = ", ".join(_crowd(by) for by in BY)
+    crowded = " OR ".join(
+        f"""(cluster, "{by}") IN (SELECT cluster, name FROM crowd_{by})""" for by in BY
     )
+    return store.frame(
+        f"""WITH {ARRANGED}, {verdicts_of(selection)},
+            open AS MATERIALIZED (
+              SELECT cluster, failed_at, "user", chosen.node, cause, job_id, attempt_key,
+                CAST(gpu_seconds AS DOUBLE) AS held_gpu_seconds,
+                epoch_us(failed_at) // {int(WINDOW_MINUTES * 60e6)} AS stretch
+              FROM chosen ANTI JOIN ({_OF_INCIDENTS}) USING (cluster, attempt_key)
+              WHERE method <> 'human'),
+            {crowds}
+            SELECT cluster, failed_at, "user", node, cause, job_id, held_gpu_seconds,
+              (SELECT (epoch_us(max(failed_at)) - epoch_us(min(failed_at))) / 60e6 FROM open)
+                AS span_minutes
+            FROM open WHERE {crowded} ORDER BY failed_at, cluster, attempt_key""",
+        selection.parameters | {"nameless": list(NAMELESS)},
+    )
+
+
+def _crowd(by: By) -> str:
+    """Common table of the users, nodes or causes of whom two neighbouring stretches hold enough."""
+    named = "AND cause NOT IN (SELECT unnest($nameless))" if by == "cause" else ""
+    return f"""crowd_{by} AS (
+              SELECT DISTINCT cluster, name FROM (
+                SELECT cluster, name, n + CASE WHEN lead(stretch) OVER next = stretch + 1
+                    THEN lead(n) OVER next ELSE 0 END AS near
+                FROM (SELECT cluster, "{by}" AS name, stretch, count(*) AS n FROM open
+                      WHERE "{by}" IS NOT NULL {named} GROUP BY ALL)
+                WINDOW next AS (PARTITION BY cluster, name ORDER BY stretch))
+              WHERE near >= {LEAST})"""

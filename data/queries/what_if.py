@@ -52,7 +52,8 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
               FROM clusters WHERE basis = 'gpu_time'),
             broken AS (
               SELECT DISTINCT cluster, run_id FROM jobs
-              WHERE rowid IN (SELECT id FROM loss) AND run_id IS NOT NULL),
+              WHERE {_ENDED.where(selection)} AND rowid IN (SELECT id FROM loss)
+                AND run_id IS NOT NULL),
             faulty AS (
               SELECT told.cluster, told.attempt_key,
                 list_sort(list(DISTINCT job_nodes.node)) AS nodes

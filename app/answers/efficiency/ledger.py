@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, time
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from analytics.efficiency.buckets import BUCKETS
 from analytics.efficiency.goodput import (
     OUTSIDE,
@@ -101,7 +103,8 @@ def measured(
         missing=efficiency.unrecorded_rows(store, selection),
         conf_level=conf_level,
     )
-    most = lost_gpu_hours(efficiency.unexplained_losses(store, selection), conf_level)
+    unexplained = pd.DataFrame(efficiency.unexplained_losses(store, selection))
+    most = lost_gpu_hours(unexplained, conf_level)
     if most.n:
         may_be = Estimate(None, 0.0, most.upper, None, most.n)
         ledger = replace(ledger, if_unexplained_count=may_be)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from analytics.failures.mass_failures import mass_failures
@@ -70,7 +71,8 @@ def test_the_period_before_is_compared_where_something_ran_in_it(crowded: Store)
 
 
 def test_the_crowd_is_found_and_said_in_words(crowded: Store) -> None:
-    rows = occurrences.unexplained_failures(crowded, Selection())
+    rows = occurrences.crowded_failures(crowded, Selection())
+    assert set(rows["user"]) == {"eve"}, "of all others no mass failure can be"
     (found,) = mass_failures(rows)
     assert (found.by, found.name, found.failures) == ("user", "eve", 60)
     assert found.held_gpu_hours == pytest.approx(60 * 8 / 60)
@@ -78,6 +80,36 @@ def test_the_crowd_is_found_and_said_in_words(crowded: Store) -> None:
     assert row.what == "60 failures of user eve within 2 minutes"
     assert (row.gpu_hours, row.stake_basis) == (None, "not known; they held 8.00 GPU-hours")
     assert row.named["from"] == "2026-01-25T11:51"
+
+
+ALL = """SELECT cluster, failed_at, "user", failures.node, cause, job_id,
+      CAST(n_gpus * epoch(end_at - start_at) AS DOUBLE) AS held_gpu_seconds
+    FROM failures JOIN jobs USING (cluster, attempt_key) ANTI JOIN (
+      SELECT cluster, key AS attempt_key FROM incident_members JOIN incidents USING (incident_id)
+    ) USING (cluster, attempt_key) ORDER BY failed_at, cluster, attempt_key"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_left_out_as_never_crowded_is_no_mass_failure(
+    rows_of: Callable[..., Any], store_of: Callable[[Any], Store], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rows_of(gpus_per_node={"gpu": 8})
+    begins = rng.uniform(0, 400_000, 12)
+    for n in range(700):
+        # Of twelve crowds each is of one user or, without one, of one cause; the rest is anywhere.
+        crowd = int(rng.integers(24))
+        of_crowd = crowd < 12
+        at = rng.normal(begins[crowd], 60 * (1 + crowd % 4)) if of_crowd else rng.uniform(0, 4e5)
+        who = crowd if of_crowd else int(rng.integers(12))
+        start = BASE + timedelta(seconds=float(at))
+        rows.job(f"j{n}", (f"n{who % 5}",), user=f"user{who % 7}" if who % 3 else None,
+                 state="FAILED" if who % 3 else "OUT_OF_MEMORY", start_at=start,
+                 end_at=start + timedelta(seconds=30))  # fmt: skip
+    store = store_of(rows)
+    found = mass_failures(occurrences.crowded_failures(store, Selection()))
+    assert found == mass_failures(store.frame(ALL))
+    assert {each.by for each in found} >= {"user", "cause"}
 
 
 def test_causes_that_could_not_be_seen_before_are_said_to_be_left_out(crowded: Store) -> None:

@@ -306,12 +306,11 @@ def _of_incident(
 def found_mass_failures(store: Store, selection: Selection) -> pd.DataFrame:
     """Mass failures that nobody explained: who, where or what in a column of its own name, which
     reports can redact, and a key."""
-    failures = mass_failures(occurrences.unexplained_failures(store, selection))
     rows = [
         asdict(mass)
         | {"key": mass.key}
         | {by: mass.name if by == mass.by else None for by in BY if by != "cause"}
-        for mass in failures
+        for mass in mass_failures(occurrences.crowded_failures(store, selection))
     ]
     names = ("cluster", "by", *BY, "first_at", "last_at", "failures", "of_failures", "of_cause",
              "held_gpu_hours", "key")  # fmt: skip
