@@ -32,7 +32,7 @@ OF_LIBRARY = {
 OF_ANALYTICS = {
     "data.ingest": "errors failures.log_classifier.sieve nodes.links.samples nodes.machines.samples "
     "training.stragglers.operations training.stragglers.trace",
-    "data.queries": "failures.taxonomy failures.xid frames",
+    "data.queries": "failures.mass_failures failures.taxonomy failures.xid frames",
     "data.site": "efficiency.run_rule errors failures.precedence failures.taxonomy "
     "fleet.node_identity",
     "data.synthetic": "",
