@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from analytics.nodes.validation_plan import BENCHMARKS
@@ -62,9 +64,9 @@ def _reasons(node: JudgedNode, rows: pd.DataFrame, titles: Mapping[str, str]) ->
     for kind, (one, many) in SAID.items():
         found = rows[(rows["signal"] == kind) & (rows["share"] >= 1)]
         if len(found):
-            reasons = found["reason"].dropna().map(lambda reason: titles.get(reason, reason))
-            codes = reasons.map(_codes).explode().value_counts()
-            named = ", ".join(codes.index[:MOST_CODES])
+            told = (_codes(titles.get(reason, reason)) for reason in found["reason"].dropna())
+            codes = Counter(chain.from_iterable(told)).most_common(MOST_CODES)
+            named = ", ".join(code for code, _ in codes)
             told_by = f" ({named})" if named else ""
             said.append(f"{numbers.counted(len(found), one, many)}{told_by}")
     excluders = rows[rows["signal"] == "excluded"]["user"].nunique()
