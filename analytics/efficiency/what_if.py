@@ -234,7 +234,7 @@ class _Spread:
 
     def of(self, quantity: Callable[[Outcomes], Floats], n: int) -> Estimate:
         """A quantity with its interval: over the assumed range, if there is one."""
-        draws = [quantity(outcomes) for outcomes in self.chance]
+        draws = [outcomes.settled(quantity(outcomes)) for outcomes in self.chance]
         value = float(self.point.settled(quantity(self.point))[0])
         return spread(value, draws, n, conf_level=self.conf_level, assumed=self.assumed)
 

@@ -150,7 +150,8 @@ def _headline(number: Number, scope: Scope) -> None:
     )
     if (state := _state(number)) is not None:
         st.markdown(state, help=_before(number))
-    says = number.says or number.interval or number.basis.partition("; ")[0]
+    why = number.basis if number.state == "unknown" else number.basis.partition("; ")[0]
+    says = number.says or number.interval or why
     if number.opens is None:
         st.caption(_unbroken(says))
     elif st.button(

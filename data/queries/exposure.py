@@ -28,6 +28,8 @@ P = ParamSpec("P")
 ROWS_KEPT = 1_000_000
 """Rows that are kept of one store: a page asks of a period, of the quarter before it, and of the
 sizes and definitions that its lines compare."""
+LEAST_ROOM = 1_000
+"""Rows that an answer counts as at least: one that has none takes room, too."""
 LARGEST_KEPT = 200_000
 """Rows up to which an answer is kept."""
 _KEPT: WeakKeyDictionary[Store, dict[tuple[Any, ...], Columns]] = WeakKeyDictionary()
@@ -54,16 +56,22 @@ def kept(
             columns = query(store, selection, *args, **options)
             if _n_rows(columns) <= LARGEST_KEPT:
                 answers[key] = columns
-            while sum(map(_n_rows, answers.values())) > ROWS_KEPT:
-                answers.pop(next(iter(answers)), None)
+            while sum(map(_room, list(answers.values()))) > ROWS_KEPT:
+                for oldest in list(answers)[:1]:
+                    answers.pop(oldest, None)  # other sessions share the store
         return columns
 
     return answer
 
 
 def _n_rows(columns: Columns) -> int:
-    """Rows of an answer; one without any takes room, too."""
-    return max(1, len(next(iter(columns.values()))))
+    """Rows of an answer."""
+    return len(next(iter(columns.values())))
+
+
+def _room(columns: Columns) -> int:
+    """Rows that an answer counts as."""
+    return max(LEAST_ROOM, _n_rows(columns))
 
 
 DAY_US = 86_400_000_000

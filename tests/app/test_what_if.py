@@ -215,7 +215,7 @@ def test_a_range_of_what_is_lost_more_says_that_it_is_assumed() -> None:
     assumed = replace(STATED, corners=wide, basis="assumed")
     sentence = said(ATTEMPTS, replace(AS_WAS, interval=5.0), of=assumed).sentence()
     assert " GPU-hours more would be lost (" in sentence
-    assert ", assumed), checkpoints every 5 min, in " in sentence
+    assert ", assumed), with checkpoints every 5 min, in " in sentence
 
 
 def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask: Ask) -> None:

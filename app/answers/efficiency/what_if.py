@@ -190,7 +190,7 @@ class Shown:
         if names and self.found.by_nodes.value is not None:
             parts.append(f"without {names[0] if len(names) == 1 else f'{len(names):,} nodes'}")
         if self.found.interval_min is not None:
-            parts.append(f"checkpoints every {_minutes(self.found.interval_min)}")
+            parts.append(f"with checkpoints every {_minutes(self.found.interval_min)}")
         return parts
 
     def numbers(self) -> Iterator[Number]:

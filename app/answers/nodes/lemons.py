@@ -168,8 +168,12 @@ def standing_out(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     listed = (
         _row(of, at) for of in found for at, node in enumerate(of.nodes) if node.verdict in LISTED
     )
-    rows = (row for row in listed if row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"])
-    return sorted(rows, key=_rank)
+    return sorted(filter(stands_out, listed), key=_rank)
+
+
+def stands_out(row: dict[str, Any]) -> bool:
+    """Whether a row is of a lemon, also where draining it may save nothing."""
+    return row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"]
 
 
 def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:

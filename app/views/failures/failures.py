@@ -4,7 +4,6 @@ import streamlit as st
 
 from app.answers.efficiency import ledger
 from app.answers.failures import summary, trust, verdicts
-from app.answers.fleet import weeks
 from app.ask import FEW
 from app.ask.cached import ask, kept
 from app.show import page
@@ -27,7 +26,7 @@ if not counts.n_ended and not counts.n_failed:
     fleet_line.show(fleet, scope)
     st.stop()
 if counts.n_ended:
-    page.headlines([*weeks.beside(ask, scope.selection, shown)], scope)
+    page.headlines(shown, scope)
     ledger_build.offer()
 chosen = st.pills(
     "Domains shown",

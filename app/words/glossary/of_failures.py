@@ -65,8 +65,8 @@ CAUSAL_RATIO = Term(
     "Share of a check's hits around failed attempts that is not chance: the lesser of 1 - f / h "
     "and 1 - m / K. h: hits per node of failed attempts; f: the lower 90 % bound of hits per node "
     "of completed ones; m: the hits that its rate beside attempts that ran on would give; K: the "
-    "lower bound of those there are. 1: it never fires by chance; 0: as often as around failure. "
-    "Evidence counts by this share, and the less the more nodes an attempt has.",
+    "lower bound of those there are. 100 %: it never fires by chance; 0: as often as around "
+    "failure. Evidence counts by this share, and the less the more nodes an attempt has.",
     unit="ratio",
     pages=_FAILURES,
     of_column=True,

@@ -34,8 +34,8 @@ WASTED_HOURS = Term(
 SLOWEST_WORKERS = Term(
     "Due to slowest workers",
     "M_W of the paper: share of T - T_ideal that fixing the slowest 3 % of workers recovers. "
-    "Above 0.5 few workers are the problem. It can exceed 1 or fall below 0: the ideal is a mean "
-    "that the slow workers raise.",
+    "Above 50 % few workers are the problem. It can exceed 100 % or fall below 0: the ideal is a "
+    "mean that the slow workers raise.",
     unit="ratio",
     source=LIN,
     pages=_STRAGGLERS,
@@ -44,8 +44,8 @@ SLOWEST_WORKERS = Term(
 LAST_STAGE = Term(
     "Due to last stage",
     "M_S of the paper: share of T - T_ideal that fixing the last pipeline stage recovers. From "
-    "0.5 on the stages are uneven, often by the loss layer. It can exceed 1 or fall below 0, as "
-    "that of the slowest workers can.",
+    "50 % on the stages are uneven, often by the loss layer. It can exceed 100 % or fall below 0, "
+    "as that of the slowest workers can.",
     unit="ratio",
     source=LIN,
     pages=_STRAGGLERS,

@@ -61,7 +61,8 @@ def test_what_rounding_alone_leaves_is_nothing() -> None:
     habit = replace(HOURLY, interval_s=float(np.nextafter(3600.0, 0.0)))
     as_saved = replace(STATED, central=habit, corners=(habit,) * 4)
     found = played(Change(nodes(*by_failures()[:3]), interval_min=60.0), of=as_saved)
-    assert (found.by_interval.value, found.by_interval_left.value) == (0.0, 0.0)
+    for hours in (found.by_interval, found.by_interval_left):
+        assert (hours.value, hours.lower, hours.upper) == (0.0, 0.0, 0.0)
     assert set(found.runs["by_interval"]) == {0.0}
     assert all(
         less.value == 0.0 or abs(less.value or 0.0) > 1e-6 for _, less in found.causes.values()
