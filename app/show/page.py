@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LEAST_WIDTH = 24
 """Of a column, in letters of its label: longer labels get more room, so that none is cut off."""
+MOST_COMMANDS, FIRST_COMMANDS = 3, 2
+"""Of what is missing, side by side; of more the first stand there, an export and its ingest."""
 
 
 def show(answer: Answer, scope: Scope, *, titled: bool = True) -> None:
@@ -37,9 +39,8 @@ def show(answer: Answer, scope: Scope, *, titled: bool = True) -> None:
 def answered(answer: Answer, scope: Scope) -> None:
     """The answer to a question beside that of the page: its first sentence stands out."""
     if answer.sentence:
-        first, full_stop, rest = answer.sentence.partition(". ")
-        text = f"**{escaping.escaped(first + full_stop.rstrip())}** {escaping.escaped(rest)}"
-        st.markdown(text)
+        first, rest = _first_sentence(answer.sentence)
+        st.markdown(f"**{escaping.escaped(first)}** {escaping.escaped(rest)}")
     show(answer, scope, titled=False)
 
 
@@ -63,28 +64,41 @@ def notes(texts: Sequence[str]) -> None:
         st.caption(f":material/info: {escaping.with_code(text)}")
 
 
-def blocks(shown: Iterable[Block], scope: Scope, *, titled: bool = True) -> None:
-    """Tables and charts in order; tables under their titles where these are wanted."""
+def blocks(
+    shown: Iterable[Block], scope: Scope, *, titled: bool = True, folded: bool = False
+) -> None:
+    """Tables and charts in order; tables under their titles where these are wanted.
+
+    Of what must be known of a table the first sentence stands there, the others behind its help.
+    `folded` keeps the commands for what is missing behind a button.
+    """
     for block in shown:
         if isinstance(block, Chart):
             chart.show(block, scope, opens=partial(opened, scope=scope))
         elif isinstance(block, Missing):
-            missing(block)
+            missing(block, folded=folded)
         elif isinstance(block, Excerpt):
             _excerpt(block, scope)
         elif isinstance(block, Table):
             if titled:
                 st.header(escaping.escaped(block.title), anchor=False)
             if block.note:
-                st.caption(escaping.escaped(block.note))
+                said, more = _first_sentence(block.note)
+                st.caption(escaping.escaped(said), help=escaping.escaped(more) or None)
             table.show(block, scope, opens=partial(opened, scope=scope))
+
+
+def _first_sentence(text: str) -> tuple[str, str]:
+    """The first sentence of a text, and the others."""
+    first, full_stop, rest = text.partition(". ")
+    return first + full_stop.rstrip(), rest
 
 
 def beside(shown: Sequence[Block], widths: Sequence[int], scope: Scope) -> None:
     """Tables and charts side by side."""
     for column, block in zip(st.columns(widths, gap="large"), shown, strict=True):
         with column:
-            blocks([block], scope)
+            blocks([block], scope, folded=True)
 
 
 def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str) -> None:
@@ -101,11 +115,16 @@ def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str) -> None:
                 draw()
 
 
-def missing(block: Missing) -> None:
-    """What is missing, what would fill it, and which commands to run."""
+def missing(block: Missing, *, folded: bool = False) -> None:
+    """What is missing, what would fill it, and which commands to run: the first, others behind."""
     st.markdown(f"**{escaping.escaped(block.finding)}** {escaping.with_code(block.remedy)}")
-    if block.commands:
-        command_lines.show(block.commands)
+    n_first = 0 if folded else FIRST_COMMANDS if len(block.commands) > MOST_COMMANDS else None
+    first = block.commands[:n_first]
+    if first:
+        command_lines.show(first)
+    if others := block.commands[len(first) :]:
+        with st.popover("More commands" if first else "Commands", type="tertiary"):
+            command_lines.show(others)
 
 
 def opened(part: Part, scope: Scope) -> None:

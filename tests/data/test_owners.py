@@ -162,7 +162,7 @@ def test_a_host_that_no_cluster_knows_is_told_and_keeps_none(tmp_path: Path) -> 
         (found,) = find.answer(ask, "login1").record["nodes"]
         told = [one.what for one in of_sources(ask, Selection(), datetime.now(UTC))]
     assert (found["node"], found["cluster"]) == ("login1", None)
-    assert "No kernel logs of a known cluster were ever read" in told
+    assert "Collect kernel logs of a known cluster" in told
 
 
 def test_what_several_clusters_know_is_refused_with_their_names(tmp_path: Path) -> None:

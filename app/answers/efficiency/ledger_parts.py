@@ -210,7 +210,7 @@ def _days(
 
 NOT_COMPUTED = "not computed yet"
 """What stands for a cost until the ledger is built."""
-NOT_BUILT = "the ledger is not built: the page Ledger or faultline ledger builds it"
+NOT_BUILT = "no ledger yet (faultline ledger builds it)"
 
 
 def lost_to_failures(
@@ -300,7 +300,7 @@ def _basis(bucket: Bucket, *, total_known: bool) -> str:
     """The interval and n of an estimate; the share of what records fix."""
     hours, spread = bucket.gpu_hours, numbers.spread(bucket.gpu_hours)
     if hours.value is None:
-        return sight.BASIS if total_known else "no GPU-hour is known"
+        return sight.NOT_SEEN if total_known else "no GPU-hour is known"
     if not spread:
         return f"{numbers.percent(bucket.ratio.value)}, as recorded"
     n = f", n = {hours.n:,}" if hours.n else ""
@@ -326,7 +326,7 @@ def _out_of_service(ledger: GoodputLedger, selection: Selection) -> Number:
         return Number(term, spread, basis, spread, "", bounds, "GPU-hours", opens=opens)
     basis = f"{numbers.percent(ledger.out_of_service_ratio)}, as recorded"
     if ledger.without_states:
-        basis += f"; unknown of {', '.join(ledger.without_states)}"
+        basis += f", unknown of {', '.join(ledger.without_states)}"
     return _hours(terms.OUT_OF_SERVICE_HOURS, ledger.out_of_service_gpu_hours, basis, opens)
 
 

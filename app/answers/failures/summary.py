@@ -200,7 +200,9 @@ def headlines(
         Number(
             terms.FAILED_GPU_HOURS,
             numbers.number(lost),
-            f"{numbers.percent(share)} of what all jobs held, running ones too",
+            f"{numbers.percent(share)} of what all jobs held, running ones too"
+            if held
+            else "no job states GPUs",
             exact=lost,
             unit="GPU-hours",
             opens=_behind(selection),
@@ -284,11 +286,11 @@ def _none_of(summary: FailureSummary, shown: Collection[str]) -> Missing:
     chosen = " or ".join(domains.title(domain) for domain in shown)
     finding = f"No failed attempt of {chosen} in this selection."
     if summary.blind:
-        finding = f"Which failed by {chosen} {sight.BASIS}."
+        finding = f"Which failed by {chosen} {sight.CANNOT}."
     return Missing(
         "causes_by_week",
         finding if shown else "No domain is chosen.",
-        f"There are failed attempts of {', '.join(others)}: choose it above."
+        f"Choose above: {', '.join(others)}."
         if others
         else "No failed attempt is recorded at all.",
     )

@@ -27,7 +27,7 @@ COLUMNS = (
 )
 UNKNOWN = Missing(
     "nodes_out_of_service",
-    "No source says which nodes are out of service.",
+    "Which nodes are out of service is unknown.",
     "Slurm's node events do:",
     (
         "sacctmgr -P show event start=now-90days > events.txt",

@@ -305,7 +305,7 @@ def _headlines(
         avoided = _total([of.without.avoided for of in with_jobs], conf_level)
         yield _estimated(of_nodes.AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
     else:
-        why = sight.BASIS if any(map(_unseen, found)) else "no jobs are known"
+        why = sight.NOT_SEEN if any(map(_unseen, found)) else "no jobs are known"
         yield composed(of_nodes.SAVED, numbers.UNKNOWN, why)
         yield composed(of_nodes.AVOIDED, numbers.UNKNOWN, why)
     lost = sum(each.lost_gpu_hours for each in tests)
@@ -314,7 +314,7 @@ def _headlines(
         basis = f"{numbers.counted(listed, 'node')}, {numbers.number(lost)} GPU-hours lost since"
         yield composed(of_nodes.SAVED_BEFORE, numbers.percent(ratio), basis, exact=ratio)
     else:
-        yield composed(of_nodes.SAVED_BEFORE, numbers.UNKNOWN, "no loss is known, or no day before")
+        yield composed(of_nodes.SAVED_BEFORE, numbers.UNKNOWN, "no loss is known")
 
 
 def _total(estimates: Sequence[Estimate], conf_level: float) -> Estimate:
@@ -362,7 +362,8 @@ def _tables(
     others = Rows(OTHERS, [row for row in rows if row["verdict"] == "front end"])
     if others.items:
         yield others.table("front_ends", "Front ends and service nodes").first(MOST_ROWS)
-    yield _what_if(found)
+    if not seen.none:
+        yield _what_if(found)
 
 
 WHAT_IF = (

@@ -71,7 +71,8 @@ def rate_in_words(report: MttfReport) -> str:
             f"{fails(report)} ({numbers.interval(rate)}, n = {report.rate.failures:,}), in {where}"
         )
     if not report.rate.failures:
-        return f"No failure could be seen, and {_missed(found)}: at most {_rate(rate.upper)}"
+        unseen = "No infrastructure failure could be seen"
+        return f"{unseen}, and {_missed(found)}: at most {_rate(rate.upper)}"
     seen = numbers.counted(report.rate.failures, "failure")
     return (
         f"{seen} of the infrastructure could be seen, {numbers.number(rate.value)} per 1,000 "
@@ -239,8 +240,11 @@ def _unexplained(found: Detection) -> str:
 
 
 def _missed(found: Detection) -> str:
-    """The same with a verb."""
-    return f"{_unexplained(found)} {'is' if found.missed == 1 else 'are'} known"
+    """The same as a clause."""
+    if found.missed != found.unexplained:
+        return f"{_unexplained(found)} fell then"
+    are = "is" if found.missed == 1 else "are"
+    return f"{numbers.counted(found.missed, 'failure')} {are} unexplained"
 
 
 def _rate(value: float | None) -> str:

@@ -131,8 +131,7 @@ def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Bl
             NEEDS,
         )
     if by == "week" and not weekly_rates(groups).runs:
-        shown_by = "Kernel logs, health checks and node events show failures."
-        remedy = shown_by if overall.blind else NEEDS
+        remedy = "" if overall.blind else NEEDS
         return Missing(key, "No failure rate by week is known.", remedy)
     known = sum(group.estimate.rate.value is not None for group in groups)
     says = f"Failures per 1,000 node-days of {numbers.counted(known, by.replace('_', ' '))} with "

@@ -141,8 +141,8 @@ def _note(found: Sensitivity) -> Iterator[str]:
         )
     if found.unchecked:
         yield (
-            f"No health event is known: of {numbers.counted(found.unchecked, 'attempt')} that "
-            "ended FAILED, paper can count none."
+            f"No health event is known: paper can count none of "
+            f"{numbers.counted(found.unchecked, 'attempt')} that ended FAILED."
         )
     if not unknowns.unexplained:
         yield "No failure is unexplained."
@@ -150,9 +150,8 @@ def _note(found: Sensitivity) -> Iterator[str]:
     failures = numbers.counted(unknowns.unexplained, "unexplained failure")
     if found.probability.value is None:
         yield (
-            f"{failures}: how many of them infrastructure ended is unknown "
-            "(no lost node tells how often evidence is found), so the last row goes from none to "
-            "all."
+            f"{failures}: how many infrastructure ended is unknown, as no lost node tells how "
+            "often evidence is found; the last row goes from none to all."
         )
         return
     share = numbers.percent(unknowns.lost_explained / unknowns.lost)

@@ -22,7 +22,7 @@ CANNOT = "cannot be judged"
 NOT_SEEN = "no failure could be seen"
 NO_JOBS = "no job of this time was recorded"
 BASIS = f"{CANNOT}: {NOT_SEEN}"
-"""What stands beside a number that is unknown for it."""
+"""What is said of something that is unknown for it; beside its number `NOT_SEEN` stands."""
 JOBS = (
     "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
     "faultline ingest sacct sacct.txt",
@@ -75,7 +75,7 @@ def why(found: Sight) -> str:
 
 def basis(found: Sight) -> str:
     """What stands beside a number that is unknown for want of sight, of failures or of jobs."""
-    return BASIS if found.none else f"{CANNOT}: {NO_JOBS}"
+    return NOT_SEEN if found.none else NO_JOBS
 
 
 def refused(what: str, found: Sight) -> str:
@@ -89,8 +89,7 @@ def refused(what: str, found: Sight) -> str:
 
 def missing(key: str, what: str, found: Sight) -> Missing:
     """What stands in place of a verdict, with the commands that bring sight."""
-    reason = f": {NOT_SEEN}" if found.none else ""
-    return Missing(key, f"{what} {CANNOT}{reason}.", remedy(found), commands(found))
+    return Missing(key, f"{what} {CANNOT}.", remedy(found), commands(found))
 
 
 def nodes_alone(key: str) -> Missing:
@@ -110,7 +109,7 @@ def remedy(found: Sight) -> str:
         return "Choose a period that the records cover, or collect this one:"
     if not found.none:
         return "The scheduler's records show what ran:"
-    return "These sources show failures, and `faultline collect` knows when they were quiet:"
+    return "These show failures, and `faultline collect` knows when they were quiet:"
 
 
 def commands(found: Sight) -> tuple[str, ...]:
@@ -125,7 +124,7 @@ def commands(found: Sight) -> tuple[str, ...]:
 
 def number(term: Term, unit: str = "") -> Number:
     """A headline number that is unknown because no failure could be seen."""
-    return Number(term, numbers.UNKNOWN, BASIS, unit=unit)
+    return Number(term, numbers.UNKNOWN, NOT_SEEN, unit=unit)
 
 
 def notes(found: Sight, what: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
+from app.answers.content import Missing
 from app.answers.fleet import weeks
 from app.answers.reliability import mttf, projection, rate_by_group, rate_ratios, sensitivity
 from app.ask.cached import ask
@@ -33,7 +34,10 @@ with head:
     page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
     fleet = fleet_line.place()
     page.headlines([*weeks.beside(ask, scope.selection, answer.numbers[:4])], scope)
-page.blocks([answer.chart("mttf_by_size"), answer.table("mttf_by_size")], scope)
+by_size = answer.chart("mttf_by_size")
+page.blocks([by_size], scope)
+if not isinstance(by_size, Missing):
+    page.blocks([answer.table("mttf_by_size")], scope)
 page.blocks([answer.table("sensitivity")], scope)
 facts = ask(rate_ratios.choices, scope.selection)
 by = inputs.choice(

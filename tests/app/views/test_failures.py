@@ -187,7 +187,7 @@ def test_a_node_lost_without_evidence_stays_unknown(
     assert page.title[0].value.startswith("1 of 2 attempts failed")
     assert page.metric[1].value == "100 %"
     assert page.metric[2].value == "1"
-    assert any("choose it above" in text.value for text in page.markdown)
+    assert any("Choose above: " in text.value for text in page.markdown)
 
 
 def test_an_empty_store_says_which_commands_fill_it(

@@ -40,7 +40,7 @@ def test_page_and_command_say_the_same_of_what_the_address_changes(
     with closing(Store.open(demo_store)) as store:
         wish = what_if.Wish(worst=2, interval=20.0, gpus=4096)
         answer = what_if.answer(of_store(store), Selection(), wish)
-    assert ", with a checkpoint every 20 min, from " in answer.sentence
+    assert ", with checkpoints every 20 min, from " in answer.sentence
     assert whole(page).replace("\N{NO-BREAK SPACE}", " ") == answer.sentence
     assert page.title[0].value.replace("\N{NO-BREAK SPACE}", " ") == titled(answer.sentence)
     assert metrics(page) == {number.term.label: number.value for number in answer.numbers}

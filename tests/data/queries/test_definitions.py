@@ -179,5 +179,5 @@ def test_accounting_alone_says_what_no_definition_can_see(
     assert [row.failures for row in found.rows] == [1, 1, 1, 1, None]
     assert (found.unchecked, found.unexplained.unexplained) == (1, 1)
     note = sensitivity.table(found).note
-    assert "No health event is known: of 1 attempt that ended FAILED, paper can count none." in note
+    assert "No health event is known: paper can count none of 1 attempt that ended FAILED." in note
     assert "from none to all" in note

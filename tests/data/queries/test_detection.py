@@ -82,7 +82,8 @@ def test_on_accounting_alone_no_failure_could_be_seen(
     assert found["mttf_hours"].lower == pytest.approx(24_000.0 / rate.upper)
     head = overview.answer(ask, EVERYTHING)
     assert head.sentence.startswith(
-        "Cannot be judged: no failure could be seen, and 1,000 unexplained failures are known: at most "
+        "Cannot be judged: no infrastructure failure could be seen, and 1,000 failures are "
+        "unexplained: at most "
     )
     assert answer.sentence.endswith(": no failure could be seen.")
     assert found["reason"].startswith(

@@ -402,8 +402,8 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
             failures = f" ({many})" if source in EXPLAINS and unexplained else ""
             yield _source(
                 ("", source),
-                what=f"No {name}{of_cluster} were ever read",
-                why=f"hidden: {hides}{failures}",
+                what=f"Collect {name}{of_cluster}",
+                why=f"none were ever read; hidden: {hides}{failures}",
                 hides=(0, unexplained if source in EXPLAINS else 0.0),
             )
 
