@@ -95,6 +95,16 @@ def titled(sentence: str) -> str:
     return sentence.removesuffix(".")
 
 
+def in_a_sentence(title: str) -> str:
+    """A title where a sentence goes on: abbreviations and names in mixed case stay.
+
+    >>> in_a_sentence("Node n1 lost"), in_a_sentence("GPU memory"), in_a_sentence("InfiniBand link")
+    ('node n1 lost', 'GPU memory', 'InfiniBand link')
+    """
+    first = title.partition(" ")[0]
+    return title[:1].lower() + title[1:] if first[1:].islower() else title
+
+
 LONGEST_CLAUSE = 60
 """Letters of a clause in a list; the whole text is one level down."""
 

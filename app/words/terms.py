@@ -203,7 +203,7 @@ CRASH_LOOPS = Term(
     pages=("incidents", "incident"),
 )
 INCIDENT_CONFIDENCE = Term(
-    "Confidence",
+    "Confidence of the cause",
     "Of the incident's cause: the largest confidence of the verdicts that name it; 1 where a "
     "person said it, unknown where no failed attempt names it.",
     unit="ratio",

@@ -235,7 +235,7 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
     named = len(row["nodes"]) if row["nodes_named"] else 0
     nodes = f"{named:,} with evidence" if named else "none with evidence"
     if 0 < named < row["n_nodes"]:
-        nodes += f", {row['n_nodes'] - named:,} more of its jobs or outages"
+        nodes += f", {row['n_nodes'] - named:,} that its jobs held or that were out"
     verdicts = numbers.counted(len(one.verdicts), "verdict")
     hit, surely = numbers.count(row["n_jobs"]), numbers.percent(one.confidence)
     shown = (
@@ -260,7 +260,8 @@ def loss(one: Incident) -> Number:
     others = f"{numbers.counted(int(n_unknown), 'attempt')} of unknown loss" if n_unknown else ""
     if lost.value is None:
         return Number(term, numbers.UNKNOWN, others, exact=lost, unit="GPU-hours")
-    least, spread = "at least " if n_unknown else "", numbers.spread(lost)
+    spread = numbers.spread(lost)
+    least = "at least " if n_unknown and not spread else ""
     level, second_order = numbers.level(lost), one.row["second_order_gpu_hours"]
     parts = [
         f"{spread} ({level})" if spread else "",
@@ -270,6 +271,7 @@ def loss(one: Incident) -> Number:
     return Number(
         term, f"{least}{numbers.number(lost.value)}", "; ".join(filter(None, parts)), spread,
         numbers.count(lost.n), lost, "GPU-hours",
+        says=f"{spread}, and {others}" if spread and others else "",
     )  # fmt: skip
 
 

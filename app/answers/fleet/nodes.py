@@ -117,9 +117,9 @@ def unplanned(shown: Fleet) -> Table | Missing:
     n_planned = len(out) - len(rows)
     return replace(
         table,
-        title="Nodes out of service, unplanned",
+        title="Out of service, unplanned",
         rows=rows,
-        note=f"{n_planned:,} more as planned." * bool(n_planned),
+        note=f"{n_planned:,} more planned." * bool(n_planned),
         empty="None." if len(out) else table.empty,
     )
 

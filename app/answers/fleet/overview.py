@@ -157,6 +157,8 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     if first is not None:
         parts.append(f"most by {ask(cause_titles).get(first, first)}")
     cause = ask(cause_titles).get(first, first) if first is not None else ""
-    cause = f"costliest: {unbracketed(cause)}" if cause else ""
-    shown = replace(number, basis="; ".join(part for part in parts if part), says=cause)
+    most = commonest(ask(verdicts.summarised, selection))
+    same = most is not None and most.title == cause
+    says = f"costliest: {'the same' if same else unbracketed(cause)}" if cause else ""
+    shown = replace(number, basis="; ".join(part for part in parts if part), says=says)
     return (shown, *may_be)

@@ -311,7 +311,7 @@ def _headlines(
     lost = sum(each.lost_gpu_hours for each in tests)
     if lost:
         ratio, listed = sum(e.saved_gpu_hours for e in tests) / lost, sum(e.n_listed for e in tests)
-        basis = f"{numbers.counted(listed, 'node')}, {numbers.number(lost)} GPU-hours lost since"
+        basis = f"{listed:,} listed then; {numbers.number(lost)} GPU-hours were lost since"
         yield composed(of_nodes.SAVED_BEFORE, numbers.percent(ratio), basis, exact=ratio)
     else:
         yield composed(of_nodes.SAVED_BEFORE, numbers.UNKNOWN, "no loss is known")

@@ -129,10 +129,10 @@ def _add_projection(
 
 def _name_projection(chart: go.Figure, last: Projection, palette: Palette) -> None:
     """What the line is, written above its right part."""
-    bound = "at least " if last.mttf_hours.value is None else ""
+    bound = " (at least)" if last.mttf_hours.value is None else ""
     template.label(
         chart,
-        f"projected: {bound}24 h / (N r<sub>f</sub>)<br>{numbers.level(last.mttf_hours)} interval",
+        f"projected{bound} from the failure rate<br>{numbers.level(last.mttf_hours)} interval",
         x=math.log10(last.gpus / LABEL_SHIFT),
         y=math.log10(last.drawn_hours * LABEL_SHIFT),
         colour=palette.muted,

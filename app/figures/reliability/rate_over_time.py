@@ -46,7 +46,10 @@ def figure(
     _add_gaps(chart, rates, mode)
     if overall.rate.value is not None:
         _add_overall(chart, overall.rate_per_1000_node_days, palette)
-    below = "<br>".join(text for text in ("Week beginning (Monday)", told) if text)
+    axis = "Week beginning (Monday)"
+    if rates.runs:
+        axis += f" · shaded: {numbers.percent(rates.runs[0][0][1].conf_level)} interval"
+    below = "<br>".join(text for text in (axis, told) if text)
     chart.update_xaxes(title=below, tickangle=0, **_ticks(list(rates.by_week)))
     chart.update_yaxes(title="Failures per 1,000 node-days", rangemode="tozero")
     if parts:

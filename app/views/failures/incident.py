@@ -17,6 +17,7 @@ from app.views.failures import of_one
 from app.widgets import (
     copy_button,
     filter_bar,
+    fleet_line,
     incident_bar,
     inputs,
     ledger_build,
@@ -109,6 +110,7 @@ with head:
         scope,
         notes=[note for note in answer.notes if note not in incident.standing(one)],
     )
+    fleet = fleet_line.place()
 name = str(one.row["incident_id"])
 if not one.row["retired"]:
     with st.container(key="incident_bar_place"):
@@ -130,3 +132,4 @@ if len(one.verdicts):
     of_one.log(attempt, scope)
 people(one, scope)
 page.blocks([answer.table("similar_incidents")], scope)
+fleet_line.show(fleet, scope)

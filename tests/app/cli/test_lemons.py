@@ -110,7 +110,7 @@ def test_a_lemon_that_is_out_is_kept_out(faultline: Any, site: Path, tmp_path: P
     words = faultline("lemons", "--store", root, "--format", "table").out
     assert words.startswith(f"Keep {BAD} out of service: 1 of 38 nodes")
     listed = faultline("actions", "--store", root).json["actions"]
-    assert f"Keep {BAD} out of service" in [row["what"] for row in listed]
+    assert f"Keep {BAD} out" in [row["what"] for row in listed]
     before = faultline("lemons", "--store", root, "--to", at(29.4)).json[0]
     assert (before["node"], before["is_out"]) == (BAD, False)
 

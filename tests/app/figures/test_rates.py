@@ -59,7 +59,7 @@ def test_axes_of_the_rate_over_time_carry_units(
 ) -> None:
     layout = rate_over_time.figure(weeks, overall=report.rate).to_dict()["layout"]
     assert layout["yaxis"]["title"]["text"] == UNIT
-    assert layout["xaxis"]["title"]["text"] == "Week beginning (Monday)"
+    assert layout["xaxis"]["title"]["text"] == "Week beginning (Monday) · shaded: 90 % interval"
 
 
 def test_a_week_alone_shows_its_interval(weeks: tuple[GroupRate, ...], report: MttfReport) -> None:

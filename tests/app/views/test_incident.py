@@ -67,7 +67,7 @@ def test_a_link_shows_what_happened_who_acts_and_the_evidence(
     shown = {metric.label: metric.value for metric in page.metric}
     assert shown["Jobs hit"] == str(found.row["n_jobs"])
     assert shown["Nodes"] == str(found.row["n_nodes"])
-    assert shown["Confidence"] == f"{100 * found.confidence:.3g} %"
+    assert shown["Confidence of the cause"] == f"{100 * found.confidence:.3g} %"
     assert len(page.get("plotly_chart")) == 2
     phases, evidence = (each.value for each in page.dataframe[:2])
     assert phases["phase"].tolist() == ["first event", "spread", "preemptions", "recovery"]
@@ -181,7 +181,7 @@ def test_people_decide_cause_and_status_and_can_take_it_back(
         "cause", "status", "note",
     }  # fmt: skip
     shown = {metric.label: metric.value for metric in page.metric}
-    assert shown["Confidence"] == "100 %"
+    assert shown["Confidence of the cause"] == "100 %"
     for _ in range(3):
         page = page.button[_place(page, "Undo")].click().run()
     assert not page.exception

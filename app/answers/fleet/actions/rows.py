@@ -30,6 +30,7 @@ from app.answers.training import fleet
 from app.ask import FEW
 from app.words import moments, numbers
 from app.words.periods import custom_period
+from app.words.plain import in_a_sentence
 from data.filters import Selection
 from data.queries import collected, efficiency, hosts, occurrences
 from data.queries import incidents as incident_queries
@@ -177,7 +178,7 @@ def _to_do(row: Mapping[str, Any]) -> str:
     """Whether the node should leave, stay out or be watched."""
     if row["verdict"] != "lemon":
         return f"Watch {row['node']}"
-    return f"Keep {row['node']} out of service" if row["is_out"] else f"Drain {row['node']}"
+    return f"Keep {row['node']} out" if row["is_out"] else f"Drain {row['node']}"
 
 
 def needing(store: Store, selection: Selection) -> tuple[HostFinding, ...]:
@@ -292,7 +293,7 @@ def _of_incident(
     return Action(
         "incident",
         f"incident:{row['incident_id']}",
-        what=str(row["summary"]).partition(";")[0],
+        what=f"Resolve {in_a_sentence(str(row['summary']).partition(';')[0])}",
         why=f"{why}; {row['status']}",
         stake=stake,
         stake_basis=over or (sight.NO_JOBS if unseen else LOST_BY_IT if stake else not_known),
