@@ -11,12 +11,13 @@ import hashlib
 import os
 import pickle
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
-from app.ask import FEW
+from app.ask import FEW, ahead
 from data.current import read_current
 from data.site import site_version
 from data.site_changes import changes
@@ -26,6 +27,7 @@ from data.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.ask import Ask
     from data.current import Current
 
 RESULTS_KEPT = 256
@@ -63,6 +65,16 @@ def kept(make: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """
     content = _content(make, args, sorted(kwargs.items()))
     result: R = _made(_make=make, _args=args, _kwargs=kwargs, content=content)
+    return result
+
+
+def whole(answer: Callable[Concatenate[Ask, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What is made of several questions, kept as each of them is.
+
+    All sessions get the same object, so nobody may change it.
+    """
+    content = _content(standing(), answer, args, sorted(kwargs.items()))
+    result: R = _made(_make=partial(answer, ask), _args=args, _kwargs=kwargs, content=content)
     return result
 
 
@@ -132,10 +144,11 @@ def _asked(
     _question: Callable[..., Any],
     _args: tuple[Any, ...],
     _kwargs: dict[str, Any],
-    asked: str,  # noqa: ARG001 - the cache's key, of all of the above
+    asked: str,  # the cache's key, of all of the above
 ) -> Any:
     """One place for all results: Streamlit tells cached functions apart by their source."""
-    return _question(_store, *_args, **_kwargs)
+    made = ahead.read(asked)
+    return made[0] if made else ahead.kept(asked, _question(_store, *_args, **_kwargs))
 
 
 @st.cache_resource(max_entries=MADE_KEPT, show_spinner=False)
@@ -143,6 +156,7 @@ def _made(
     _make: Callable[..., Any],
     _args: tuple[Any, ...],
     _kwargs: dict[str, Any],
-    content: str,  # noqa: ARG001 - the cache's key, of all of the above
+    content: str,  # the cache's key, of all of the above
 ) -> Any:
-    return _make(*_args, **_kwargs)
+    made = ahead.read(content)
+    return made[0] if made else ahead.kept(content, _make(*_args, **_kwargs))

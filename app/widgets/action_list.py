@@ -11,7 +11,7 @@ from app import actions
 from app.answers.fleet.actions import listed
 from app.answers.fleet.actions.rows import TITLES
 from app.ask import reader
-from app.ask.cached import ask, fresh, store_root
+from app.ask.cached import ask, fresh, store_root, whole
 from app.show import links, page
 from app.widgets import notice
 from app.words import escaping, numbers
@@ -36,7 +36,10 @@ def show(scope: Scope) -> None:
     """The list, the largest stake first."""
     now = datetime.now(UTC)
     said = fresh(listed.decisions)  # they change no other answer, so that no cache knows of them
-    found = listed.listed(ask, scope.selection, now, timezone=scope.timezone, said=said)
+    known = whole(listed.found, scope.selection, scope.timezone)
+    found = listed.listed(
+        ask, scope.selection, now, timezone=scope.timezone, said=said, known=known
+    )
     what, stake, *_ = st.columns(WIDTHS, vertical_alignment="bottom")
     what.header("Do this now", anchor=False)
     if found.due:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.fleet.actions import listed
-from app.answers.fleet.in_short import in_short
-from app.ask.cached import ask, fresh
+from app.answers.fleet.in_short import as_overview, in_short
+from app.ask.cached import ask, fresh, whole
 from app.show import links
 from app.words import escaping
 from app.words.plain import clause
@@ -36,7 +36,9 @@ def place() -> DeltaGenerator:
 def show(at: DeltaGenerator, scope: Scope) -> None:
     """Verdict, commonest cause, loss and first action; drawn last, as the page is why one came."""
     said = fresh(listed.decisions)
-    fleet = in_short(ask, scope.selection, datetime.now(UTC), timezone=scope.timezone, said=said)
+    seen = as_overview(scope.selection)
+    known = whole(listed.found, seen, scope.timezone)
+    fleet = in_short(ask, seen, datetime.now(UTC), timezone=scope.timezone, said=said, known=known)
     colour, sign = LOOKS[fleet.verdict]
     badge = f":{colour}-badge[:material/{sign}: Fleet: {fleet.well[:1].lower()}{fleet.well[1:]}]"
     parts = []

@@ -42,17 +42,28 @@ class InShort:
     """What to do first; None where nothing needs anybody."""
 
 
+def as_overview(selection: Selection) -> Selection:
+    """The selection as Overview has it: it knows no definition, and counts all sizes unless the
+    reader chose some."""
+    return replace(selection, definition=DEFINITION, min_gpus=selection.by_size_min_gpus or 0)
+
+
 def in_short(
-    ask: Ask, selection: Selection, now: datetime, *, timezone: str, said: Sequence[Annotation]
+    ask: Ask,
+    selection: Selection,
+    now: datetime,
+    *,
+    timezone: str,
+    said: Sequence[Annotation],
+    known: Sequence[Action],
 ) -> InShort:
-    """The verdict, the commonest cause, the loss and the first action of Overview, which knows no
-    definition and counts all sizes unless the reader chose some."""
-    selection = replace(selection, definition=DEFINITION, min_gpus=selection.by_size_min_gpus or 0)
+    """The verdict, the commonest cause, the loss and the first action of a selection of Overview;
+    `said` and `known` as in `listed`."""
     judged = overview.judged(ask, selection)
     blind = judged.verdict == "unknown" and judged.report.failures_known is None
     first = summary.commonest(ask(verdicts.summarised, selection))
     lost, *_ = ledger_parts.lost_to_failures(ask(ledger.if_built, selection), selection)
-    due = listed.listed(ask, selection, now, timezone=timezone, said=said).due
+    due = listed.listed(ask, selection, now, timezone=timezone, said=said, known=known).due
     return InShort(
         judged.verdict,
         CANNOT.capitalize() if blind else overview.WORDS[judged.verdict],

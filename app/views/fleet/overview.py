@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.answers.efficiency import best_interval
 from app.answers.fleet import overview
-from app.ask.cached import ask
+from app.ask.cached import ask, whole
 from app.show import links, page
 from app.views.fleet import demo, upload_form
 from app.widgets import action_list, empty_state, filter_bar, inputs, ledger_build, page_head
@@ -50,7 +50,7 @@ with line.popover("Compare", type="tertiary", icon=":material/compare_arrows:", 
         "it is recorded, else RSC-1 by the paper's definition.",
     )
     gpus = inputs.job_size()
-answer = overview.answer(ask, scope.selection, reference=reference, gpus=gpus)
+answer = whole(overview.answer, scope.selection, reference=reference, gpus=gpus)
 job = best_interval.if_built(ask, scope.selection, gpus)
 with head:
     notes = answer.notes if job is None else (*answer.notes, best_interval.sentence(job))

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from app.answers.efficiency.ledger_parts import NOT_COMPUTED
-from app.answers.fleet.in_short import InShort, in_short
+from app.answers.fleet.actions import listed
+from app.answers.fleet.in_short import InShort, as_overview, in_short
 from app.ask import of_store
 from data.filters import MTTF_MIN_GPUS, Selection
 from data.store import Store
@@ -21,7 +22,9 @@ NOW = datetime(2026, 1, 9, tzinfo=UTC)
 
 def _line(root: Path, selection: Selection) -> InShort:
     with closing(Store.open(root)) as store:
-        return in_short(of_store(store), selection, NOW, timezone="UTC", said=())
+        seen, ask = as_overview(selection), of_store(store)
+        known = listed.found(ask, seen, "UTC")
+        return in_short(ask, seen, NOW, timezone="UTC", said=(), known=known)
 
 
 def test_sizes_and_definition_of_a_page_change_nothing(demo_store: Path) -> None:

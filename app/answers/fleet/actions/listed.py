@@ -16,6 +16,7 @@ from app.answers.fleet.actions.rows import (
     TITLES,
     Action,
     of_causes,
+    of_collected,
     of_hosts,
     of_incidents,
     of_lemons,
@@ -142,6 +143,21 @@ def decisions(store: Store) -> list[Annotation]:
     ]
 
 
+def found(ask: Ask, selection: Selection, timezone: str) -> tuple[Action, ...]:
+    """Rows of every kind that stay as they are while time passes."""
+    lemons = tuple(of_lemons(ask, selection))
+    hosts = tuple(of_hosts(ask, selection, {_host(row) for row in lemons}))
+    return (
+        *lemons,
+        *hosts,
+        *of_incidents(ask, selection, told={_host(row) for row in hosts}),
+        *of_mass_failures(ask, selection, timezone),
+        *of_causes(ask, selection, timezone),
+        *of_stragglers(ask, selection),
+        *of_sources(ask, selection),
+    )
+
+
 def listed(
     ask: Ask,
     selection: Selection,
@@ -149,25 +165,14 @@ def listed(
     *,
     timezone: str = "UTC",
     said: Sequence[Annotation] | None = None,
+    known: Sequence[Action] | None = None,
 ) -> Listed:
     """Rows of every kind, the largest stake first; a row whose snooze has passed is due again.
 
-    `said` is what `decisions` says, where it was asked before.
+    `said` is what `decisions` says, `known` what `found` finds, where they were asked before.
     """
-    lemons = tuple(of_lemons(ask, selection))
-    hosts = tuple(of_hosts(ask, selection, {_host(row) for row in lemons}))
-    rows = sorted(
-        (
-            *lemons,
-            *hosts,
-            *of_incidents(ask, selection, told={_host(row) for row in hosts}),
-            *of_mass_failures(ask, selection, timezone),
-            *of_causes(ask, selection, timezone),
-            *of_stragglers(ask, selection),
-            *of_sources(ask, selection, now),
-        ),
-        key=rank,
-    )
+    known = found(ask, selection, timezone) if known is None else known
+    rows = sorted((*known, *of_collected(ask, selection, now)), key=rank)
     held: dict[str, Annotation] = {}
     for annotation in ask(decisions) if said is None else said:
         if annotation.field != SNOOZED_UNTIL or datetime.fromisoformat(annotation.value) > now:

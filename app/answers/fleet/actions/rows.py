@@ -377,11 +377,9 @@ def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> d
     return custom_period(first, last)
 
 
-def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action]:
-    """Sources that stopped, cannot be collected, or were never read."""
-    whole = Selection(selection.cluster)
-    known = ask(coverage.held, whole)
-    yield from _not_collected(ask, whole, now)
+def of_sources(ask: Ask, selection: Selection) -> Iterator[Action]:
+    """Sources that stopped, or were never read."""
+    known = ask(coverage.held, Selection(selection.cluster))
     for row in silent_sources(known).to_dict("records"):
         name, hides = HIDDEN.get(row["source"], (row["source"], "all that it would show since"))
         yield _source(
@@ -409,9 +407,9 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
             )
 
 
-def _not_collected(ask: Ask, whole: Selection, now: datetime) -> Iterator[Action]:
+def of_collected(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action]:
     """Sources of `faultline collect` of which nothing new comes."""
-    for row in ask(collected.until, whole).to_dict("records"):
+    for row in ask(collected.until, Selection(selection.cluster)).to_dict("records"):
         until = row["collected_until"]
         hours = None if pd.isna(until) else (now - until).total_seconds() / 3600.0
         failed = isinstance(row["error"], str)

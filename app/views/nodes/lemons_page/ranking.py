@@ -8,7 +8,7 @@ import streamlit as st
 
 from analytics.nodes.records import WINDOW_DAYS
 from app.answers.nodes import lemons
-from app.ask.cached import ask
+from app.ask.cached import whole
 from app.show import page
 from app.widgets import copy_button, fleet_line, inputs, page_head
 
@@ -28,7 +28,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         at=st.columns([1, 3])[0],
         help="Before the end of the period.",
     )
-    answer = lemons.answer(ask, scope.selection, days=days)
+    answer = whole(lemons.answer, scope.selection, days=days)
     with head:
         terms = [number.term for number in answer.numbers]
         page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)

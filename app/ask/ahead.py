@@ -1,0 +1,39 @@
+"""Results that were made before anybody asked, in files that the server's readers share.
+
+The server names their folder in FAULTLINE_AHEAD; it is the server's own, so that nothing is read
+from it that another program left there. A file's name is the key of the cache, which names the
+snapshot, what people said and site.toml: what is of another time is never found.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
+
+FOLDER, MAKES = "FAULTLINE_AHEAD", "FAULTLINE_AHEAD_MAKES"
+"""Environment: the folder; set where this process makes what others will ask."""
+
+
+def read(key: str) -> tuple[Any] | None:
+    """A result in a tuple; None where it was not made."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        return None
+    try:
+        with (Path(folder) / key).open("rb") as file:
+            return (pickle.load(file),)
+    except FileNotFoundError:
+        return None
+
+
+def kept(key: str, result: Any) -> Any:
+    """The result, which stands in a file from now on where this process makes them."""
+    folder = os.environ.get(FOLDER)
+    if folder and os.environ.get(MAKES):
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
+            file.write(pickle.dumps(result))
+        Path(file.name).replace(Path(folder) / key)
+    return result

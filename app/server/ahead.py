@@ -1,0 +1,125 @@
+"""What the first reader of a new snapshot will ask, made before they come.
+
+A process of the lowest priority opens the pages that people open first, as a reader would who
+chose nothing, and leaves what it was told in files. It starts over where the next snapshot comes,
+or people say something that answers rest on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.ask import ahead, cached
+from app.words import menu
+from data.current import read_current
+from data.errors import DataError
+from data.site import site_version
+from data.state import State
+
+if TYPE_CHECKING:
+    from app.ask.cached import Standing
+
+SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
+PAGES = ("overview", "mttf", "failures", "incidents")
+FIRST_AFTER_S, EVERY_S = 5.0, 2.0
+"""When what is there is first looked at, and how often it is afterwards."""
+LONGEST_S = 600.0
+LOWEST = 19
+"""Of the priorities of Linux."""
+
+
+@dataclass
+class Maker:
+    """The process, and the folder that it fills."""
+
+    store: Path
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def start_over(self) -> None:
+        """Makes what is asked for now, and nothing else any more."""
+        self.end()
+        for file in self.folder.iterdir():
+            file.unlink()
+        where = {
+            "FAULTLINE_STORE": str(self.store),
+            ahead.FOLDER: str(self.folder),
+            ahead.MAKES: "1",
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "app.server.ahead"],
+            cwd=SCRIPT.parents[1],
+            env=os.environ | where,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def end(self) -> None:
+        """Gives up what is being made."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def begin(
+    store: Path, *, first_after_s: float = FIRST_AFTER_S, every_s: float = EVERY_S
+) -> threading.Thread:
+    """Makes ahead from now on, as long as this process runs; its readers find what was made."""
+    folder = tempfile.TemporaryDirectory(prefix="faultline-ahead-")
+    os.environ[ahead.FOLDER] = folder.name
+    maker = Maker(store, Path(folder.name))
+    atexit.register(folder.cleanup)
+    atexit.register(maker.end)
+
+    def look() -> None:
+        time.sleep(first_after_s)
+        made = None
+        while True:
+            now = standing(store)
+            if now is not None and now != made:
+                made = now
+                maker.start_over()
+            time.sleep(every_s)
+
+    thread = threading.Thread(target=look, daemon=True, name="pages ahead")
+    thread.start()
+    return thread
+
+
+def standing(store: Path) -> Standing | None:
+    """What results are about; None where nothing is published, or the store cannot be read."""
+    try:
+        current = read_current(store)
+        said = State(store).version_of_answers()
+        about = cached.standing_of(store, current, said, site_version(store))
+    except (OSError, DataError):
+        return None
+    return None if current is None else about
+
+
+def make() -> None:
+    """Opens the pages one after the other; what they ask is left in files."""
+    from streamlit.testing.v1 import AppTest
+
+    os.nice(LOWEST)
+    views = {
+        entry.name: menu.view(section, entry)
+        for section, entries in menu.MENU.items()
+        for entry in entries
+    }
+    for page in PAGES:
+        AppTest.from_file(SCRIPT, default_timeout=LONGEST_S).switch_page(views[page]).run()
+
+
+if __name__ == "__main__":
+    make()
