@@ -34,15 +34,9 @@ _COUNTS = """CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds,
   coalesce(sum(variance_gpu_s2), 0.0) AS variance_gpu_s2,
   CAST(sum(n_attempts) AS BIGINT) AS n_attempts,
   CAST(sum(rule_gpu_seconds) AS BIGINT) AS rule_gpu_seconds"""
-_LOST = (
-    ", ".join(
-        f"sum(coalesce({name}, 0)) AS {name}"
-        for name in ("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "shared_gpu_seconds")
-    )
-    + """, pow(sum(coalesce(habit_gpu_seconds, 0)), 2) AS habit_gpu_s2,
-  sum(coalesce(variance_gpu_s2, 0)) AS variance_gpu_s2, count(*) AS n_attempts"""
-)
-"""What attempts of one run lost, from `lost_time`."""
+_OF_AN_ATTEMPT = ("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "shared_gpu_seconds",
+                  "habit_gpu_seconds", "variance_gpu_s2")  # fmt: skip
+"""What one attempt lost, in `lost_time`."""
 _OF_DAY = Filter(within="day", n_gpus="n_gpus")
 _INTERRUPTED = Filter(of="jobs", within="end_at", n_gpus="jobs.n_gpus")
 _RAN = Filter(
@@ -108,7 +102,7 @@ def notes_of(notes: dict[str, Any], selection: Selection) -> dict[str, Any]:
 
 def unexplained_losses(store: Store, selection: Selection) -> Columns:
     """What unexplained failures with GPUs would have lost if infrastructure had ended them: the
-    counts of `gpu_time`, one row a run.
+    counts of `gpu_time`, in one row.
 
     The failures are those of MTTF, over the whole days of UTC that the period touches.
     """
@@ -118,14 +112,32 @@ def unexplained_losses(store: Store, selection: Selection) -> Columns:
 
 @kept
 def _unexplained_losses(store: Store, selection: Selection, *, min_gpus: int) -> Columns:
-    """The same of jobs of so many GPUs and more: every page that says what failures cost asks."""
+    """The same of jobs of so many GPUs and more: every page that says what failures cost asks.
+
+    `habit_gpu_s2` adds up over runs, within which attempts deviate together; an attempt of no run
+    is one of its own.
+    """
     days = replace(selection, min_gpus=min_gpus)
+    lost = ", ".join(f"coalesce({name}, 0) AS {name}" for name in _OF_AN_ATTEMPT)
+    sums = ", ".join(
+        f"coalesce(sum({name}), 0) AS {name}"
+        for name in _OF_AN_ATTEMPT
+        if name != "habit_gpu_seconds"
+    )
     return store.columns(
-        f"""WITH {unexplained_attempts(days)}
-            SELECT {_LOST} FROM open_attempt JOIN jobs USING (cluster, attempt_key)
-            JOIN clusters USING (cluster) LEFT JOIN lost_time USING (cluster, attempt_key)
-            WHERE {in_the_rate(days)} AND basis = 'gpu_time'
-            GROUP BY cluster, coalesce(run_id, attempt_key)""",
+        f"""WITH {unexplained_attempts(days)},
+            lost AS MATERIALIZED (
+              SELECT cluster, run_id, {lost}
+              FROM open_attempt JOIN jobs USING (cluster, attempt_key)
+              JOIN clusters USING (cluster) LEFT JOIN lost_time USING (cluster, attempt_key)
+              WHERE {in_the_rate(days)} AND basis = 'gpu_time'),
+            of_run AS (
+              SELECT pow(sum(habit_gpu_seconds), 2) AS habit_gpu_s2 FROM lost
+              WHERE run_id IS NOT NULL GROUP BY cluster, run_id
+              UNION ALL
+              SELECT pow(habit_gpu_seconds, 2) FROM lost WHERE run_id IS NULL)
+            SELECT {sums}, count(*) AS n_attempts,
+              (SELECT coalesce(sum(habit_gpu_s2), 0.0) FROM of_run) AS habit_gpu_s2 FROM lost""",
         days.parameters,
     )
 
