@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 PAGES = ("overview", "mttf", "failures", "incidents")
+PERIODS = (None, "90d", "all")
+"""None is the period of who chose nothing; longer ones follow, as they take longest."""
 FIRST_AFTER_S, EVERY_S = 5.0, 2.0
 """When what is there is first looked at, and how often it is afterwards."""
 LONGEST_S = 600.0
@@ -117,8 +119,12 @@ def make() -> None:
         for section, entries in menu.MENU.items()
         for entry in entries
     }
-    for page in PAGES:
-        AppTest.from_file(SCRIPT, default_timeout=LONGEST_S).switch_page(views[page]).run()
+    for period in PERIODS:
+        for page in PAGES:
+            opened = AppTest.from_file(SCRIPT, default_timeout=LONGEST_S).switch_page(views[page])
+            if period is not None:
+                opened.query_params["period"] = period
+            opened.run()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -92,10 +93,11 @@ def test_the_first_reader_asks_the_store_for_nothing(
     asked: list[str] = []
     for name in ("frame", "columns", "rows"):
         _counted(monkeypatch, name, asked)
-    for view in VIEWS:
+    for view, period in product(VIEWS, ("28d", "all")):
         st.cache_data.clear()
         st.cache_resource.clear()
         page = AppTest.from_file(ahead.SCRIPT, default_timeout=60)
+        page.query_params["period"] = period
         assert not (page.switch_page(view) if view else page).run().exception
     assert asked == []
 
