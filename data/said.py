@@ -142,7 +142,9 @@ verdict AS (
     coalesce(derived_confidence, confidence) AS derived_confidence)
   FROM failures LEFT JOIN decided USING (cluster, attempt_key)
   UNION ALL BY NAME
-  SELECT cluster, attempt_key, jobs.end_at AS failed_at, jobs.state,
+  SELECT cluster, attempt_key, jobs.end_at AS failed_at, jobs.state, jobs.job_id AS job,
+    jobs."user" AS job_user, jobs.account AS job_account, jobs.partition AS job_partition,
+    jobs.n_gpus AS job_gpus, jobs.n_nodes AS job_nodes, jobs.start_at AS job_start_at,
     jobs.state = 'NODE_FAIL' OR jobs.failed_node IS NOT NULL AS node_lost, said_cause AS cause,
     said_domain AS domain, 'human' AS method, 1.0 AS confidence, '[]' AS evidence,
     '[]' AS alternatives, 'unknown' AS derived_cause, 'unknown' AS derived_domain,
@@ -156,3 +158,11 @@ verdict AS (
 It starts from what the evidence names: `failures` has the decisions of the last publish written
 into it, of which some may have been undone since.
 """
+FAILED_ATTEMPTS = f"""{VERDICTS},
+failed_attempt AS NOT MATERIALIZED (
+  SELECT * EXCLUDE (job_start_at), job AS job_id, job_user AS "user", job_account AS account,
+    job_partition AS partition, job_gpus AS n_gpus, job_nodes AS n_nodes, job_start_at AS start_at
+  FROM verdict)
+"""
+"""The same with the attempts that they are about, under the names that `jobs` has for them: what
+sums failures by partition, account and size need not look attempts up."""

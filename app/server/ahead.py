@@ -16,17 +16,13 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from app.ask import ahead, cached
+from app.ask import ahead
 from app.words import menu
 from data.current import read_current
 from data.errors import DataError
 from data.site import site_version
 from data.state import State
-
-if TYPE_CHECKING:
-    from app.ask.cached import Standing
 
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"
 PAGES = ("overview", "mttf", "failures", "incidents")
@@ -98,15 +94,14 @@ def begin(
     return thread
 
 
-def standing(store: Path) -> Standing | None:
-    """What results are about; None where nothing is published, or the store cannot be read."""
+def standing(store: Path) -> tuple[int, str, str] | None:
+    """Snapshot, what people said and site.toml; None where nothing is published, or the store
+    cannot be read."""
     try:
-        current = read_current(store)
-        said = State(store).version_of_answers()
-        about = cached.standing_of(store, current, said, site_version(store))
+        current, said = read_current(store), State(store).version_of_answers()
+        return None if current is None else (current.snapshot, said, site_version(store))
     except (OSError, DataError):
         return None
-    return None if current is None else about
 
 
 def make() -> None:

@@ -9,7 +9,6 @@ from data.filters import Filter, Selection
 from data.interrupted import KEEP_ATTEMPTS, SACCT_ALONE
 from data.queries.collected import COLLECTED_DAYS
 from data.queries.exposure import (
-    JUDGED,
     chosen,
     dates,
     in_the_rate,
@@ -17,7 +16,7 @@ from data.queries.exposure import (
     local_day,
     node_failures_of,
 )
-from data.said import VERDICTS
+from data.said import FAILED_ATTEMPTS
 
 if TYPE_CHECKING:
     from analytics.frames import Columns
@@ -74,25 +73,23 @@ def unexplained(store: Store, selection: Selection) -> Columns:
     """
     columns = store.columns(
         f"""WITH {unexplained_attempts(selection)}
-            SELECT jobs.cluster, coalesce(partition, 'unknown') AS partition,
+            SELECT cluster, coalesce(partition, 'unknown') AS partition,
               CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS n_gpus,
               basis IS DISTINCT FROM 'gpu_time' AS node_time,
-              {local_day("end_at")} AS day, count(*) AS unexplained
-            FROM open_attempt JOIN jobs USING (cluster, attempt_key)
-            JOIN clusters USING (cluster)
-            WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",
+              {local_day("failed_at")} AS day, count(*) AS unexplained
+            FROM open_attempt GROUP BY ALL ORDER BY ALL""",
         selection.rows.parameters,
     )
     return {**columns, "day": dates(columns["day"])}
 
 
 def unexplained_attempts(selection: Selection) -> str:
-    """Common tables up to `open_attempt`: cluster and attempt_key of failed attempts of which
-    nothing names the cause."""
-    return f"""{VERDICTS},
+    """Common tables up to `open_attempt`: failed attempts with their clusters that can
+    count in a rate and of which nothing names the cause."""
+    return f"""{FAILED_ATTEMPTS},
             open_attempt AS (
-              SELECT cluster, attempt_key FROM verdict WHERE {UNEXPLAINED}
-                AND NOT {FAILED_BY[selection.definition]} AND {JUDGED.where(selection)})"""
+              FROM failed_attempt JOIN clusters USING (cluster) WHERE {UNEXPLAINED}
+                AND NOT {FAILED_BY[selection.definition]} AND {in_the_rate(selection)})"""
 
 
 def logged_without_jobs(store: Store, selection: Selection) -> int:

@@ -13,7 +13,7 @@ from data.errors import DataError
 from data.filters import Filter
 from data.interrupted import ELIGIBLE_S, RAN_S, SEVERAL_NODES, WAITED_S, interrupted
 from data.queries.detection import unexplained_attempts
-from data.queries.exposure import in_the_rate, kept
+from data.queries.exposure import kept
 from data.said import ARRANGED, VERDICTS
 from data.site import load_site
 
@@ -127,15 +127,14 @@ def _unexplained_losses(store: Store, selection: Selection, *, min_gpus: int) ->
     return store.columns(
         f"""WITH {unexplained_attempts(days)},
             lost AS MATERIALIZED (
-              SELECT cluster, run_id, {lost}
-              FROM open_attempt JOIN jobs USING (cluster, attempt_key)
-              JOIN clusters USING (cluster) LEFT JOIN lost_time USING (cluster, attempt_key)
-              WHERE {in_the_rate(days)} AND basis = 'gpu_time'),
+              SELECT cluster, job_run, {lost}
+              FROM open_attempt LEFT JOIN lost_time USING (cluster, attempt_key)
+              WHERE basis = 'gpu_time'),
             of_run AS (
               SELECT pow(sum(habit_gpu_seconds), 2) AS habit_gpu_s2 FROM lost
-              WHERE run_id IS NOT NULL GROUP BY cluster, run_id
+              WHERE job_run IS NOT NULL GROUP BY cluster, job_run
               UNION ALL
-              SELECT pow(habit_gpu_seconds, 2) FROM lost WHERE run_id IS NULL)
+              SELECT pow(habit_gpu_seconds, 2) FROM lost WHERE job_run IS NULL)
             SELECT {sums}, count(*) AS n_attempts,
               (SELECT coalesce(sum(habit_gpu_s2), 0.0) FROM of_run) AS habit_gpu_s2 FROM lost""",
         days.parameters,

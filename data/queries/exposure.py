@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from analytics.frames import DEFINITION
 from data.definitions import FAILED_BY
 from data.filters import Filter
-from data.said import ARRANGED, VERDICTS
+from data.said import ARRANGED, FAILED_ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,9 +77,7 @@ def _room(columns: Columns) -> int:
 DAY_US = 86_400_000_000
 
 _RAN = Filter(overlaps=("start_at", "end_at"), of="jobs")
-_FAILED = Filter(within="end_at", of="jobs")
-JUDGED = Filter(columns=("cluster",), within="failed_at")
-"""The same of verdicts, whose time is the end of their attempt: fewer of them are joined."""
+_FAILED = Filter(within="failed_at")
 _RUN_US = (
     """greatest(0, epoch_us(least(end_at, $to_at)) - epoch_us(greatest(start_at, $from_at)))"""
 )
@@ -164,11 +162,12 @@ a list costs a third of joins.
 
 
 def in_the_rate(selection: Selection) -> str:
-    """Condition on `jobs` and `clusters` for attempts that can count in a rate: they have exposure.
+    """Condition on `failed_attempt` and `clusters` for attempts that can count in a rate: they have
+    exposure.
 
     They count by their end.
     """
-    return f"""end_at IS NOT NULL AND {_FAILED.where(selection)}
+    return f"""failed_at IS NOT NULL AND {_FAILED.where(selection)}
     AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END"""
 
 
@@ -177,15 +176,13 @@ def failures_of(selection: Selection) -> str:
 
     They count by their end, which spares reading other periods.
     """
-    return f"""{VERDICTS},
+    return f"""{FAILED_ATTEMPTS},
 failure AS (
-  SELECT counted.cluster, counted.attempt_key, coalesce(partition, 'unknown') AS partition,
+  SELECT cluster, attempt_key, coalesce(partition, 'unknown') AS partition,
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
-    basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, timezone, counted.node,
-    counted.domain, counted.node_lost
-  FROM (FROM verdict WHERE {FAILED_BY[selection.definition]} AND {JUDGED.where(selection)}) counted
-  JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
-  WHERE {in_the_rate(selection)})
+    basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, timezone, node, domain, node_lost
+  FROM failed_attempt JOIN clusters USING (cluster)
+  WHERE {FAILED_BY[selection.definition]} AND {in_the_rate(selection)})
 """
 
 

@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal, of_cluster
-from data.queries.exposure import JUDGED, local, node_failures_of
-from data.said import SAID, VERDICTS
+from data.queries.exposure import local, node_failures_of
+from data.said import FAILED_ATTEMPTS, SAID, VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from data.store import Store
 
+_OF_NODES = "cluster IN (SELECT cluster FROM clusters WHERE basis IS DISTINCT FROM 'gpu_time')"
 _ENDED = Filter(
     of="jobs",
     within="jobs.end_at",
     n_gpus="jobs.n_gpus",
-    unsized="""jobs.cluster IN (
-      SELECT cluster FROM clusters WHERE basis IS DISTINCT FROM 'gpu_time')""",
+    unsized=f"jobs.{_OF_NODES}",
 )
 """Attempts by their end; of a cluster without GPUs those of every size, as in its exposure."""
 
 _RUNS_ON = replace(_ENDED, within=None)
+_FAILED = replace(_ENDED, of="", within="failed_at", n_gpus="n_gpus", unsized=_OF_NODES)
 _OF_CLUSTER = Filter(of="jobs", columns=("cluster",))
 _RAN_THERE = Filter(columns=(), overlaps=("job_nodes.start_at", "job_nodes.end_at"))
 _RECORDED_THEN = Filter(
@@ -47,20 +48,18 @@ cluster whose jobs state none."""
 
 
 def verdicts_of(selection: Selection) -> str:
-    """Common tables up to `chosen`: verdicts of a selection with the attempts that they are about.
+    """Common tables up to `chosen`: verdicts of a selection.
 
-    `exposed` tells those that have exposure: without GPUs an attempt counts in no rate of a
-    cluster that has GPUs.
+    `exposed` tells those whose attempts have exposure: without GPUs an attempt counts in no rate of
+    a cluster that has GPUs.
     """
-    return f"""{VERDICTS},
+    held = _GPU_SECONDS.replace("jobs.end_at", "failed_at").replace("jobs.", "")
+    return f"""{FAILED_ATTEMPTS},
 chosen AS (
-  SELECT verdict.*, jobs.job_id, jobs.attempt, jobs.array_job_id, jobs.partition, jobs."user",
-    jobs.account, jobs.name, jobs.n_gpus, jobs.n_nodes, jobs.start_at, jobs.exit_code,
-    jobs.exit_signal, {_GPU_SECONDS} AS gpu_seconds,
-    timezone, basis IS DISTINCT FROM 'gpu_time' OR coalesce(jobs.n_gpus > 0, false) AS exposed
-  FROM (FROM verdict WHERE {JUDGED.where(selection)}) verdict
-  JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
-  WHERE jobs.end_at IS NOT NULL AND {_ENDED.where(selection)})
+  SELECT failed_attempt.*, {held} AS gpu_seconds,
+    timezone, basis IS DISTINCT FROM 'gpu_time' OR coalesce(n_gpus > 0, false) AS exposed
+  FROM failed_attempt JOIN clusters USING (cluster)
+  WHERE failed_at IS NOT NULL AND {_FAILED.where(selection)})
 """
 
 
@@ -122,12 +121,14 @@ def verdict_rows(
     """
     attempts = store.frame(
         f"""WITH {verdicts_of(selection)}
-            SELECT cluster, failed_at, job_id, attempt, state, cause, domain, confidence, method,
-              symptom, node, n_gpus, n_nodes, partition, "user", account, name, start_at,
+            SELECT cluster, failed_at, latest.job_id, jobs.attempt, latest.state, cause, domain,
+              confidence, method, symptom, node, latest.n_gpus, latest.n_nodes, latest.partition,
+              latest."user", latest.account, jobs.name, latest.start_at,
               gpu_seconds / 3600 AS gpu_hours, evidence, alternatives, attempt_key
-            FROM chosen WHERE {equal(cause=cause, domain=domain)}
+            FROM (FROM chosen WHERE {equal(cause=cause, domain=domain)}
               AND {f"exposed AND {FAILED_BY[selection.definition]}" if counted else "true"}
-            ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
+              ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}) latest
+            JOIN jobs USING (cluster, attempt_key) ORDER BY failed_at DESC, attempt_key""",
         selection.parameters | {"cause": cause, "domain": domain},
     )
     for column in ("evidence", "alternatives"):

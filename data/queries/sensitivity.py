@@ -10,7 +10,6 @@ import numpy as np
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS
 from data.definitions import FAILED_BY, INFRASTRUCTURE, UNEXPLAINED
 from data.queries.exposure import (
-    JUDGED,
     dates,
     in_the_rate,
     local_day,
@@ -20,7 +19,7 @@ from data.queries.exposure import (
 )
 from data.queries.exposure import node_failure_days as node_days
 from data.queries.reliability import EXPOSURE, together
-from data.said import VERDICTS
+from data.said import FAILED_ATTEMPTS
 
 if TYPE_CHECKING:
     from analytics.frames import Columns
@@ -49,12 +48,12 @@ def judged_days(store: Store, selection: Selection) -> Columns:
     counts = ", ".join(f"count(*) FILTER (judged.{name}) AS {name}" for name in _COUNTS)
     flags = ", ".join(f"{condition} AS {name}" for name, condition in _COUNTS.items())
     judged = store.columns(
-        f"""WITH {VERDICTS},
-            judged AS (SELECT cluster, attempt_key, {flags} FROM verdict
-                       WHERE ({" OR ".join(_COUNTS.values())}) AND {JUDGED.where(selection)})
-            SELECT cluster, {local_day("end_at")} AS day, {counts}
-            FROM judged JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
-            WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",
+        f"""WITH {FAILED_ATTEMPTS},
+            judged AS (
+              SELECT cluster, {local_day("failed_at")} AS day, {flags}
+              FROM failed_attempt JOIN clusters USING (cluster)
+              WHERE ({" OR ".join(_COUNTS.values())}) AND {in_the_rate(selection)})
+            SELECT cluster, day, {counts} FROM judged GROUP BY ALL ORDER BY ALL""",
         selection.parameters,
     )
     nodes = node_failures(store, replace(selection, definition=DEFINITION))

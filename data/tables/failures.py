@@ -42,6 +42,13 @@ FAILURES = Table(
         "derived_domain": varchar("its domain; NULL as there"),
         "derived_confidence": double("its confidence; NULL as there"),
         "derived_method": varchar("what names it; NULL as there"),
+        "job": varchar("job_id of the attempt in jobs", people="id"),
+        "job_user": varchar("its user", people="user"),
+        "job_account": varchar("its account", people="account"),
+        "job_partition": varchar("its partition"),
+        "job_gpus": integer("its GPUs; NULL where unknown"),
+        "job_nodes": integer("its nodes"),
+        "job_start_at": timestamptz("its start; NULL where it never ran"),
     },
     key=("cluster", "attempt_key"),
 )

@@ -49,6 +49,7 @@ LOST_TIME = Table(
     {
         "cluster": varchar("name of the cluster"),
         "attempt_key": varchar("the attempt"),
+        "job_run": varchar("run_id of the attempt in jobs", people="id"),
         "bucket": varchar("bucket of the ledger; NULL where the cause of the failure is unknown"),
         "cause": varchar("cause of the loss; NULL where it has none or it is unknown"),
         "gpu_seconds": bigint(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -160,7 +160,7 @@ def test_a_host_that_no_cluster_knows_is_told_and_keeps_none(tmp_path: Path) -> 
     with closing(Store.open(root)) as store:
         ask = of_store(store)
         (found,) = find.answer(ask, "login1").record["nodes"]
-        told = [one.what for one in of_sources(ask, Selection(), datetime.now(UTC))]
+        told = [one.what for one in of_sources(ask, Selection())]
     assert (found["node"], found["cluster"]) == ("login1", None)
     assert "Collect kernel logs of a known cluster" in told
 

@@ -50,7 +50,7 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
     ((n_failed,),) = connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE failed AS
             SELECT jobs.rowid AS attempt, jobs.cluster, attempt_key, job_id, job_id_raw,
-              array_job_id, state, end_at,
+              array_job_id, state, start_at, end_at, "user", account, partition, n_gpus,
               CASE WHEN exit_signal IN {CRASH_SIGNALS} THEN exit_signal ELSE 0 END AS exit_signal,
               reason, n_nodes, coalesce(lost.node, failed_node) AS failed_node,
               failed_node IS NOT NULL AS names_node,
@@ -325,7 +325,9 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
         f"""INSERT INTO failures BY NAME
             SELECT cluster, attempt_key, end_at AS failed_at, failed.state,
               failed.state = 'NODE_FAIL' OR failed.names_node AS node_lost, ended_by_user,
-              critical_check, {chosen},
+              critical_check, job_id AS job, "user" AS job_user, account AS job_account,
+              partition AS job_partition, n_gpus AS job_gpus, n_nodes AS job_nodes,
+              start_at AS job_start_at, {chosen},
               CASE WHEN own.attempt IS NOT NULL THEN own.node
                 WHEN bare.cause = 'node_lost' THEN coalesce(failed_node, only_node)
                 ELSE failed_node END AS node

@@ -366,7 +366,7 @@ def write_losses(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> No
     connection.register("lost_of_attempt", held.lost)
     connection.execute(
         """INSERT INTO lost_time BY NAME
-           SELECT jobs.cluster, jobs.attempt_key, bucket, cause,
+           SELECT jobs.cluster, jobs.attempt_key, run_id AS job_run, bucket, cause,
              CASE WHEN jobs.start_at IS NULL OR jobs.n_gpus = 0 THEN 0 ELSE gpu_seconds END
                AS gpu_seconds,
              lower_gpu_seconds, upper_gpu_seconds, shared_gpu_seconds, habit_gpu_seconds,

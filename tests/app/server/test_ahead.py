@@ -57,7 +57,7 @@ def test_what_people_say_makes_another_standing_and_no_store_has_none(
     demo_store = shutil.copytree(demo_store, tmp_path / "store")
     before = ahead.standing(demo_store)
     assert before is not None
-    assert before[1] == 1
+    assert before[0] == 1
     assert ahead.standing(demo_store) == before
     State(demo_store).annotate("node:demo/gpu0001", "note", "looked at", author="a")
     assert ahead.standing(demo_store) != before
