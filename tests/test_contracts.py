@@ -26,7 +26,7 @@ OF_LIBRARY = {
     "urllib": "app.answers app.server app.show app.words data.collect data.language_model data.site",
     "socket": "app.server data.collect",
     "pickle": "app.ask",
-    "subprocess": "app.server.ahead data.collect data.sandbox",
+    "subprocess": "app.server data.collect data.sandbox",
 }
 """Library -> packages that may import it; its parts count as it."""
 OF_ANALYTICS = {
