@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from app.widgets import fleet_line
 from app.widgets.page_head import KNOWN
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ def _nothing_cached() -> Iterator[None]:
     yield
     st.cache_data.clear()
     st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True)
+def _own_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without the line that says of each what Overview says, which was two fifths of what
+    these tests took: `tests/app/widgets/test_fleet_line.py` has it."""
+    monkeypatch.setattr(fleet_line, "show", lambda *_: None)
 
 
 @pytest.fixture

@@ -1,0 +1,24 @@
+"""Below the head of a page stands how the fleet is, whatever the page is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+MAIN = Path(__file__).resolve().parents[3] / "app" / "main.py"
+
+
+@pytest.mark.parametrize(
+    "view", ["reliability/mttf", "failures/incidents", "failures/failures", "nodes/lemons"]
+)
+def test_it_says_the_verdict_what_was_lost_and_what_comes_first(
+    demo_store: Path, monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    monkeypatch.setenv("FAULTLINE_STORE", str(demo_store))
+    page = AppTest.from_file(MAIN, default_timeout=60).switch_page(f"views/{view}.py").run()
+    assert not page.exception
+    (line,) = [each.value for each in page.caption if "Fleet: " in each.value]
+    assert "lost to failures: " in line
+    assert "first of all: [" in line
