@@ -117,6 +117,7 @@ def stub(folder: Path, name: str, script: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
+@pytest.mark.slow
 def test_the_block_explains_every_failure_after_an_xid(tmp_path: Path) -> None:
     files = generated(1)
     bin_folder, work = tmp_path / "bin", tmp_path / "work"

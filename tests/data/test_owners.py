@@ -123,13 +123,10 @@ def test_records_are_those_of_the_cluster_that_knows_their_host_or_job(jobs_firs
 ORDERS = list(itertools.permutations(FILES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order",
-    [
-        pytest.param(order, marks=[] if place == 719 else [pytest.mark.slow])
-        for place, order in enumerate(ORDERS)
-        if place % 24 == 23
-    ],
+    [order for place, order in enumerate(ORDERS) if place % 24 == 23],
     ids=lambda order: "-".join(source[:4] for source in order),
 )
 def test_the_order_of_files_does_not_matter(

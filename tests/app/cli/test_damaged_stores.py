@@ -189,6 +189,7 @@ def assert_told(found: dict[str, Counter[str]]) -> None:
         assert not kind.startswith("another") or n["told"] == n.total(), kind
 
 
+@pytest.mark.slow
 def test_a_store_of_every_kind_of_damage_is_told_or_shows_what_it_did(
     faultline: Callable[..., Any], place: Path, stores: Path
 ) -> None:

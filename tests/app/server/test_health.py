@@ -169,6 +169,7 @@ def of_all(served: tuple[Server, Path], n: int) -> None:
     told("as it should be again", tried(server, n, 200, ""))
 
 
+@pytest.mark.slow
 def test_health_answers_at_once_whatever_the_disk_does(served: tuple[Server, Path]) -> None:
     of_all(served, 2)
 

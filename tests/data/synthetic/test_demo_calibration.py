@@ -82,6 +82,7 @@ def test_utilisation_stays_near_83_percent_when_jobs_alone_scale_days(
     assert low < utilisation(demo_cluster(spec), spec) < high
 
 
+@pytest.mark.slow
 def test_utilisation_of_the_default_is_83_percent(default_demo: DemoCluster) -> None:
     assert utilisation(default_demo, DemoSpec()) == pytest.approx(0.83, abs=0.02)
 
