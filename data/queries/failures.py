@@ -40,11 +40,11 @@ _RECORDED_THEN = Filter(
 )
 """Records of a node; an outage or ticket without an end goes on, any other record is a moment."""
 
-_GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0
-  WHEN basis IS DISTINCT FROM 'gpu_time' THEN NULL ELSE jobs.n_gpus
-  * (greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000) END"""
-"""Running time x GPUs: 0 where the attempt never began, NULL where its GPUs are unknown and on a
-cluster whose jobs state none."""
+_GPU_SECONDS = """CASE WHEN start_at IS NULL THEN 0
+  WHEN basis IS DISTINCT FROM 'gpu_time' THEN NULL ELSE n_gpus
+  * (greatest(0, epoch_us({end}) - epoch_us(start_at)) // 1000000) END"""
+"""Running time x GPUs up to `end`: 0 where the attempt never began, NULL where its GPUs are unknown
+and on a cluster whose jobs state none."""
 
 
 def verdicts_of(selection: Selection) -> str:
@@ -53,10 +53,9 @@ def verdicts_of(selection: Selection) -> str:
     `exposed` tells those whose attempts have exposure: without GPUs an attempt counts in no rate of
     a cluster that has GPUs.
     """
-    held = _GPU_SECONDS.replace("jobs.end_at", "failed_at").replace("jobs.", "")
     return f"""{FAILED_ATTEMPTS},
 chosen AS (
-  SELECT failed_attempt.*, {held} AS gpu_seconds,
+  SELECT failed_attempt.*, {_GPU_SECONDS.format(end="failed_at")} AS gpu_seconds,
     timezone, basis IS DISTINCT FROM 'gpu_time' OR coalesce(n_gpus > 0, false) AS exposed
   FROM failed_attempt JOIN clusters USING (cluster)
   WHERE failed_at IS NOT NULL AND {_FAILED.where(selection)})
@@ -68,7 +67,7 @@ def by_state(store: Store, selection: Selection) -> pd.DataFrame:
     the most frequent first."""
     return store.frame(
         f"""SELECT coalesce(state, 'unknown') AS state, count(*) AS n_attempts,
-              CAST(sum({_GPU_SECONDS}) AS BIGINT) AS gpu_seconds
+              CAST(sum({_GPU_SECONDS.format(end="end_at")}) AS BIGINT) AS gpu_seconds
             FROM jobs JOIN clusters USING (cluster)
             WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
             GROUP BY ALL ORDER BY n_attempts DESC, state""",
