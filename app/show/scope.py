@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from analytics.frames import DEFINITION
@@ -50,6 +50,8 @@ class Scope:
     """All of the store."""
     narrow: bool = False
     """The screen is that of a phone."""
+    of_overview: Selection = field(default_factory=Selection)
+    """What Overview shows with the filters of now, of which a page may use fewer."""
 
     @property
     def filters(self) -> str:

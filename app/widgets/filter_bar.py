@@ -84,9 +84,12 @@ def show(*, min_gpus: int = 0, uses: Collection[str] = USES) -> Scope:
         else {"min_gpus": smallest, "by_size_min_gpus": smallest},
         "account": {"account": account},
     }
-    chosen = {field: value for name in uses for field, value in in_use[name].items()}
-    selection = replace(Selection(min_gpus=min_gpus), **chosen)
-    return _scope(selection, timezone, choices, uses)
+    of_page, of_all = (
+        {field: value for name in names for field, value in in_use[name].items()}
+        for names in (uses, USES)
+    )
+    selection = replace(Selection(min_gpus=min_gpus), **of_page)
+    return replace(_scope(selection, timezone, choices, uses), of_overview=Selection(**of_all))
 
 
 def of_store(*, min_gpus: int = 0, uses: Collection[str] = USES) -> Scope:

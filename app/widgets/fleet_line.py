@@ -36,7 +36,7 @@ def place() -> DeltaGenerator:
 def show(at: DeltaGenerator, scope: Scope) -> None:
     """Verdict, commonest cause, loss and first action; drawn last, as the page is why one came."""
     said = fresh(listed.decisions)
-    seen = as_overview(scope.selection)
+    seen = as_overview(scope.of_overview)
     known = whole(listed.found, seen, scope.timezone)
     fleet = in_short(ask, seen, datetime.now(UTC), timezone=scope.timezone, said=said, known=known)
     colour, sign = LOOKS[fleet.verdict]

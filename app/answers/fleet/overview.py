@@ -159,6 +159,6 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     cause = ask(cause_titles).get(first, first) if first is not None else ""
     most = commonest(ask(verdicts.summarised, selection))
     same = most is not None and most.title == cause
-    says = f"costliest: {'the same' if same else unbracketed(cause)}" if cause else ""
+    says = f"costliest: {'the same cause' if same else unbracketed(cause)}" if cause else ""
     shown = replace(number, basis="; ".join(part for part in parts if part), says=says)
     return (shown, *may_be)

@@ -22,3 +22,18 @@ def test_it_says_the_verdict_what_was_lost_and_what_comes_first(
     (line,) = [each.value for each in page.caption if "Fleet: " in each.value]
     assert "lost to failures: " in line
     assert "first of all: [" in line
+
+
+def test_it_goes_by_all_filters_of_the_address_whatever_the_page_uses(
+    demo_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTLINE_STORE", str(demo_store))
+    lost = {}
+    for view in ("nodes/lemons", "reliability/mttf"):  # the one goes by period and cluster alone
+        page = AppTest.from_file(MAIN, default_timeout=60).switch_page(f"views/{view}.py")
+        page.query_params["period"], page.query_params["min_gpus"] = "all", "9"
+        captions = [each.value for each in page.run().caption]
+        (lost[view],) = [
+            each.partition("lost to failures: ")[2] for each in captions if "Fleet: " in each
+        ]
+    assert len(set(lost.values())) == 1
