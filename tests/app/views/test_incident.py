@@ -130,7 +130,7 @@ def test_a_crash_loop_says_how_often_and_what_it_preempted(
 ) -> None:
     page = open_page(incident_store, PAGE, incident=_one(incident_store, "loop_failures > 0"))
     assert not page.exception
-    said = " ".join(block.value for block in page.caption)
+    said = " ".join(f"{block.value} {block.help}" for block in page.caption)
     assert "One job failed 4 times in a row, with 3 requeues between" in said
     assert "They preempted no other job" in said
 
