@@ -18,14 +18,14 @@ FOLDER, MAKES = "FAULTLINE_AHEAD", "FAULTLINE_AHEAD_MAKES"
 
 
 def read(key: str) -> tuple[Any] | None:
-    """A result in a tuple; None where it was not made."""
+    """A result in a tuple; None where it was not made, or by another version of the program."""
     folder = os.environ.get(FOLDER)
     if not folder:
         return None
     try:
         with (Path(folder) / key).open("rb") as file:
             return (pickle.load(file),)
-    except FileNotFoundError:
+    except (FileNotFoundError, EOFError, AttributeError, ImportError, pickle.UnpicklingError):
         return None
 
 

@@ -8,6 +8,7 @@ or people say something that answers rest on.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import subprocess
 import sys
@@ -86,7 +87,10 @@ def begin(
             now = standing(store)
             if now is not None and now != made:
                 made = now
-                maker.start_over()
+                try:
+                    maker.start_over()
+                except OSError as error:
+                    logging.getLogger(__name__).warning("pages are not made ahead: %s", error)
             time.sleep(every_s)
 
     thread = threading.Thread(target=look, daemon=True, name="pages ahead")
@@ -106,9 +110,9 @@ def standing(store: Path) -> tuple[int, str, str] | None:
 
 def make() -> None:
     """Opens the pages one after the other; what they ask is left in files."""
+    os.nice(LOWEST)
     from streamlit.testing.v1 import AppTest
 
-    os.nice(LOWEST)
     views = {
         entry.name: menu.view(section, entry)
         for section, entries in menu.MENU.items()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.answers.content import Chart, Excerpt, Missing, Table
+from app.answers.reliability.sight import CANNOT
 from app.ask import FEW
 from app.ask.cached import ask
 from app.figures import template
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 LEAST_WIDTH = 24
 """Of a column, in letters of its label: longer labels get more room, so that none is cut off."""
 MOST_COMMANDS, FIRST_COMMANDS = 3, 2
-"""Of what is missing, side by side; of more the first stand there, an export and its ingest."""
+"""Commands that stand whole below what is missing; of more only the first, an export and its
+ingest, the others behind a button."""
 
 
 def show(answer: Answer, scope: Scope, *, titled: bool = True) -> None:
@@ -170,7 +172,7 @@ def _headline(number: Number, scope: Scope) -> None:
     if (state := _state(number)) is not None:
         st.markdown(state, help=_before(number))
     why = number.basis if number.state == "unknown" else number.basis.partition("; ")[0]
-    says = number.says or number.interval or why
+    says = (number.says or number.interval or why).removeprefix(f"{CANNOT}: ")  # "unknown" says it
     if number.opens is None:
         st.caption(_unbroken(says))
     elif st.button(

@@ -12,7 +12,7 @@ from app.show import command_lines
 from app.words import escaping
 from data.errors import DataError
 
-OFFER = "The ledger of all GPU-hours says it; building it takes seconds."
+OFFER = "It follows from the ledger of all GPU-hours, which takes seconds."
 TITLE = "Building the ledger of GPU-hours"
 WHY = (
     "It is built when it is first asked for, and anew once records, what people said or site.toml "

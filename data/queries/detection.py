@@ -84,8 +84,8 @@ def unexplained(store: Store, selection: Selection) -> Columns:
 
 
 def unexplained_attempts(selection: Selection) -> str:
-    """Common tables up to `open_attempt`: failed attempts with their clusters that can
-    count in a rate and of which nothing names the cause."""
+    """Common tables up to `open_attempt`: failed attempts that can count in a rate and of which
+    nothing names the cause, with their clusters."""
     return f"""{FAILED_ATTEMPTS},
             open_attempt AS (
               FROM failed_attempt JOIN clusters USING (cluster) WHERE {UNEXPLAINED}

@@ -103,6 +103,7 @@ def test_what_a_failure_of_unknown_cause_lost_is_not_known(root: Path) -> None:
     assert one.lost is not None
     assert one.lost.n == 3
     shown = incident.loss(one)
+    assert shown.value.endswith(" and more")
     assert shown.says == f"{shown.interval}, and 1 attempt of unknown loss"
     assert "1 attempt of unknown loss" in shown.basis
 

@@ -300,7 +300,7 @@ def _basis(bucket: Bucket, *, total_known: bool) -> str:
     """The interval and n of an estimate; the share of what records fix."""
     hours, spread = bucket.gpu_hours, numbers.spread(bucket.gpu_hours)
     if hours.value is None:
-        return sight.NOT_SEEN if total_known else "no GPU-hour is known"
+        return sight.BASIS if total_known else "no GPU-hour is known"
     if not spread:
         return f"{numbers.percent(bucket.ratio.value)}, as recorded"
     n = f", n = {hours.n:,}" if hours.n else ""

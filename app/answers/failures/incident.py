@@ -260,8 +260,9 @@ def loss(one: Incident) -> Number:
     others = f"{numbers.counted(int(n_unknown), 'attempt')} of unknown loss" if n_unknown else ""
     if lost.value is None:
         return Number(term, numbers.UNKNOWN, others, exact=lost, unit="GPU-hours")
-    spread = numbers.spread(lost)
-    least = "at least " if n_unknown and not spread else ""
+    value, spread = numbers.number(lost.value), numbers.spread(lost)
+    if n_unknown:
+        value = f"{value} and more" if spread else f"at least {value}"
     level, second_order = numbers.level(lost), one.row["second_order_gpu_hours"]
     parts = [
         f"{spread} ({level})" if spread else "",
@@ -269,7 +270,7 @@ def loss(one: Incident) -> Number:
         others,
     ]
     return Number(
-        term, f"{least}{numbers.number(lost.value)}", "; ".join(filter(None, parts)), spread,
+        term, value, "; ".join(filter(None, parts)), spread,
         numbers.count(lost.n), lost, "GPU-hours",
         says=f"{spread}, and {others}" if spread and others else "",
     )  # fmt: skip

@@ -121,7 +121,7 @@ def sentence(summary: FailureSummary) -> str:
     if first is not None and first.n_attempts < infrastructure:
         most = f", most by {first.title.partition(' (')[0]}"
     both = summary.counted.by_domain.get("unknown", 0)
-    lost = f" ({both:,} of the infrastructure, whose node was lost)" if both else ""
+    lost = f" ({both:,} of them count as infrastructure)" if both else ""
     return (
         f"{numbers.counted(infrastructure, 'infrastructure failure')}{most}; {n['user']:,} by the "
         f"user's program, {n['unknown']:,} of unknown cause{lost}: {' and '.join(failed)}."

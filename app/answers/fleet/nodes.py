@@ -28,7 +28,7 @@ COLUMNS = (
 UNKNOWN = Missing(
     "nodes_out_of_service",
     "Which nodes are out of service is unknown.",
-    "Slurm's node events do:",
+    "Slurm's node events say it:",
     (
         "sacctmgr -P show event start=now-90days > events.txt",
         "faultline ingest sacctmgr-events events.txt",

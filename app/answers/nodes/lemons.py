@@ -305,7 +305,7 @@ def _headlines(
         avoided = _total([of.without.avoided for of in with_jobs], conf_level)
         yield _estimated(of_nodes.AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
     else:
-        why = sight.NOT_SEEN if any(map(_unseen, found)) else "no jobs are known"
+        why = sight.BASIS if any(map(_unseen, found)) else "no jobs are known"
         yield composed(of_nodes.SAVED, numbers.UNKNOWN, why)
         yield composed(of_nodes.AVOIDED, numbers.UNKNOWN, why)
     lost = sum(each.lost_gpu_hours for each in tests)

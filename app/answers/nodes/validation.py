@@ -86,7 +86,7 @@ class Fleet:
     def lacks(self) -> str:
         """Why no rate is known; empty where one is."""
         if not self.n_incidents:
-            return sight.NOT_SEEN if self.unseen else NO_INCIDENT
+            return sight.BASIS if self.unseen else NO_INCIDENT
         return "" if any(each.exposure_node_days for each in self.records) else NO_TIME
 
 

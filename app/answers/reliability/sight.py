@@ -22,7 +22,7 @@ CANNOT = "cannot be judged"
 NOT_SEEN = "no failure could be seen"
 NO_JOBS = "no job of this time was recorded"
 BASIS = f"{CANNOT}: {NOT_SEEN}"
-"""What is said of something that is unknown for it; beside its number `NOT_SEEN` stands."""
+"""What stands beside a number that is unknown for it."""
 JOBS = (
     "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
     "faultline ingest sacct sacct.txt",
@@ -75,7 +75,7 @@ def why(found: Sight) -> str:
 
 def basis(found: Sight) -> str:
     """What stands beside a number that is unknown for want of sight, of failures or of jobs."""
-    return NOT_SEEN if found.none else NO_JOBS
+    return BASIS if found.none else f"{CANNOT}: {NO_JOBS}"
 
 
 def refused(what: str, found: Sight) -> str:
@@ -124,7 +124,7 @@ def commands(found: Sight) -> tuple[str, ...]:
 
 def number(term: Term, unit: str = "") -> Number:
     """A headline number that is unknown because no failure could be seen."""
-    return Number(term, numbers.UNKNOWN, NOT_SEEN, unit=unit)
+    return Number(term, numbers.UNKNOWN, BASIS, unit=unit)
 
 
 def notes(found: Sight, what: str) -> Iterator[str]:

@@ -34,10 +34,8 @@ with head:
     page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
     fleet = fleet_line.place()
     page.headlines([*weeks.beside(ask, scope.selection, answer.numbers[:4])], scope)
-by_size = answer.chart("mttf_by_size")
-page.blocks([by_size], scope)
-if not isinstance(by_size, Missing):
-    page.blocks([answer.table("mttf_by_size")], scope)
+by_size = [answer.chart("mttf_by_size"), answer.table("mttf_by_size")]
+page.blocks(by_size[:1] if isinstance(by_size[0], Missing) else by_size, scope)
 page.blocks([answer.table("sensitivity")], scope)
 facts = ask(rate_ratios.choices, scope.selection)
 by = inputs.choice(

@@ -51,6 +51,13 @@ def test_a_result_is_read_from_its_file_and_written_by_the_maker_alone(
     assert len(list(folder.iterdir())) == 1
 
 
+@pytest.mark.parametrize("content", [b"", b"no pickle", b"capp.ask.cached\ngone\n."])
+def test_what_another_version_left_is_as_if_it_were_not_there(folder: Path, content: bytes) -> None:
+    (folder / "key").write_bytes(content)
+    assert files.read("key") is None
+    assert files.read("other") is None
+
+
 def test_what_people_say_makes_another_standing_and_no_store_has_none(
     demo_store: Path, tmp_path: Path
 ) -> None:
