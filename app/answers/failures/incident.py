@@ -235,7 +235,7 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
     named = len(row["nodes"]) if row["nodes_named"] else 0
     nodes = f"{named:,} with evidence" if named else "none with evidence"
     if 0 < named < row["n_nodes"]:
-        nodes += f", {row['n_nodes'] - named:,} that its jobs held or that were out"
+        nodes += f", {row['n_nodes'] - named:,} without"
     verdicts = numbers.counted(len(one.verdicts), "verdict")
     hit, surely = numbers.count(row["n_jobs"]), numbers.percent(one.confidence)
     shown = (
