@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import duckdb
+import _duckdb as duckdb
 
 from data.current import CORRUPT, damaged
 from data.disk_full import disk_full

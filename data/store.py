@@ -6,14 +6,14 @@ import re
 import threading
 from typing import TYPE_CHECKING
 
-import duckdb
+import _duckdb as duckdb  # the engine alone starts in half the time of the package around it
 
 from data.arranged import Arranged, arranged
 from data.columns import columns_of
-from data.current import SCHEMA_VERSION, Current, read_current, refuse_newer, threads_for
+from data.current import Current, read_current, threads_for
 from data.database_errors import told_of
 from data.errors import StoreError
-from data.landing import landed
+from data.published import published, require_current
 from data.said import ARRANGED, AS_DERIVED, Said, read_said
 from data.sampled import refuse_another
 from data.state import State
@@ -29,45 +29,6 @@ if TYPE_CHECKING:
 _PARAMETER = re.compile(r"\$(\w+)")
 READ_MEMORY = "4GB"
 """Memory of the queries of one process; larger ones spill to disk."""
-
-
-def require_current(root: Path) -> Current:
-    """The published snapshot of a store that this version can read, and that is all its own.
-
-    Raises
-    ------
-    StoreError
-        Where there is no store, it was written by a newer version, or the snapshot or what people
-        said is not the one that CURRENT names.
-    """
-    while True:
-        current = _published(root)
-        try:
-            refuse_another(root, current)
-            State(root).refuse_another(current.store_id)
-        except StoreError:
-            landed(root)  # which replaces all three
-            if read_current(root) == current:
-                raise
-        else:
-            return current
-
-
-def _published(root: Path) -> Current:
-    """What CURRENT says, of a schema that this version reads; an older one is brought up first."""
-    landed(root)
-    current = read_current(root)
-    if current is None:
-        raise StoreError(
-            f"{root}: holds no store: `faultline ingest` or `faultline demo` makes one "
-            "(--store says where)"
-        )
-    refuse_newer(root, current)
-    if current.schema_version < SCHEMA_VERSION:
-        from data.older import brought_up  # only here: a reader seldom needs what writes
-
-        current = brought_up(root, current)
-    return current
 
 
 class Store:
@@ -118,7 +79,7 @@ class Store:
     @classmethod
     def without_said(cls, root: Path) -> Store:
         """The snapshot alone, whatever became of what people said."""
-        current = _published(root)
+        current = published(root)
         refuse_another(root, current)
         return cls(root, current, Said())
 

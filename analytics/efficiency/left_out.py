@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from analytics.efficiency.incidents_weighed import N_HALVES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    import pandas as pd
-
-    from analytics.arrays import Bools, Floats
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.efficiency.incidents_weighed import Incidents
 
 Node: TypeAlias = tuple[str, str]
@@ -43,6 +42,77 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Fleet:
+    """Attempts of a period and the nodes that they ran on, arranged to leave nodes out of them."""
+
+    places: dict[Node, int]
+    """Of each node, in what follows of nodes."""
+    node_days: Floats
+    """Exposure of each node; NaN of one that is named by failures alone."""
+    clusters: dict[str, int]
+    of_node: Ints
+    """Cluster of each node."""
+    cluster_days: Floats
+    """Exposure of each cluster."""
+    of_attempt: Ints
+    """Cluster of each attempt."""
+    at: Ints
+    """Node that each attempt names; -1 for none."""
+    lost: Bools
+    """Failures among the attempts."""
+    of_several: tuple[tuple[int, frozenset[Node]], ...]
+    """Attempts that several nodes are at fault for, and which."""
+
+    @classmethod
+    def of(cls, attempts: pd.DataFrame, exposure: pd.DataFrame) -> Fleet:
+        """Attempts and exposure as `what_if` takes them."""
+        named = attempts["node"].notna().to_numpy()
+        nodes = list(zip(attempts["cluster"][named], attempts["node"][named], strict=True))
+        ran = list(zip(exposure["cluster"], exposure["node"], strict=True))
+        places = {node: place for place, node in enumerate(dict.fromkeys([*ran, *nodes]))}
+        node_days = np.full(len(places), np.nan)
+        node_days[[places[node] for node in ran]] = exposure["exposure_node_days"]
+        of_attempt, names = pd.factorize(pd.concat([attempts["cluster"], exposure["cluster"]]))
+        clusters = {str(name): code for code, name in enumerate(names)}
+        at = np.full(len(attempts), -1)
+        at[named] = [places[node] for node in nodes]
+        days = exposure.groupby(of_attempt[len(attempts) :])["exposure_node_days"].sum()
+        return cls(
+            places,
+            node_days,
+            clusters,
+            np.array([clusters[cluster] for cluster, _ in places], dtype=np.intp),
+            days.reindex(range(len(clusters)), fill_value=0.0).to_numpy(dtype=float),
+            of_attempt[: len(attempts)],
+            at,
+            attempts["bucket"].eq("lost_work").to_numpy(dtype=bool),
+            tuple(_of_several(attempts)),
+        )
+
+    def theirs(self, left_out: frozenset[Node]) -> Bools:
+        """Interruptions that name a node and would not have been without it, or without all of the
+        nodes left out: one that several nodes are at fault for needs all of them gone."""
+        own = self.at >= 0
+        own[[attempt for attempt, nodes in self.of_several if not nodes <= left_out]] = False
+        return own
+
+    def others(self, left_out: Sequence[LeftOut], cluster: str) -> float:
+        """Exposure of the other nodes of a cluster."""
+        whole = sum(left.node_days for left in left_out if left.cluster == cluster)
+        return float(self.cluster_days[self.clusters[cluster]]) - whole
+
+
+def _of_several(attempts: pd.DataFrame) -> Iterator[tuple[int, frozenset[Node]]]:
+    """As `Fleet` has it."""
+    if "implicated" not in attempts:
+        return
+    rows = zip(attempts["cluster"], attempts["implicated"], strict=True)
+    for attempt, (cluster, nodes) in enumerate(rows):
+        if isinstance(nodes, list | np.ndarray) and len(nodes) > 1:
+            yield attempt, frozenset((cluster, node) for node in nodes)
+
+
+@dataclass(frozen=True)
 class Gone:
     """What of each attempt goes with the nodes left out; arrays of shape (attempts,)."""
 
@@ -52,11 +122,15 @@ class Gone:
     """Interruptions that come of the failure of a node that is named."""
     failed: Bools
     """Of these the failures."""
-    usual: Floats
-    """Of a failure of another node: how many it lets expect of healthy ones in place of the nodes
-    left out, their exposure over that of the others of the cluster."""
+    out: Bools
+    """Attempts that name a node that is left out."""
+    of_attempt: Ints
+    """Cluster of each."""
+    ratios: Floats
+    """Of a failure of another node of a cluster: how many it lets expect of healthy ones in place
+    of the nodes left out, their exposure over that of the others; shape (clusters,)."""
     exposure_ratio: float
-    """The same of a half incident: the mean over clusters."""
+    """The same of a half incident: the mean over clusters of nodes left out."""
 
 
 @dataclass(frozen=True)
@@ -72,28 +146,17 @@ class Without:
     names a node, if there are any, and other nodes ran."""
 
     @classmethod
-    def of(
-        cls,
-        attempts: pd.DataFrame,
-        exposure: pd.DataFrame,
-        nodes: Sequence[Node],
-        *,
-        hindsight: bool,
-    ) -> Without:
-        """Attempts and exposure as `what_if` takes them, with an index from 0."""
-        own = theirs(attempts, frozenset(nodes))
-        left = _left_out(attempts[attempts["bucket"].eq("lost_work") & own], exposure, nodes,
-                         hindsight=hindsight)  # fmt: skip
-        clusters = {each.cluster for each in left} or set(attempts["cluster"])
-        blamed = (own & attempts["cluster"].isin(clusters)).to_numpy(dtype=bool)
-        by_cluster = exposure.groupby("cluster")["exposure_node_days"].sum()
-        days = {str(cluster): float(held) for cluster, held in by_cluster.items()}
-        shares = {(each.cluster, each.node): each.counted for each in left}
+    def of(cls, fleet: Fleet, nodes: Sequence[Node], *, hindsight: bool) -> Without:
+        """These nodes left out of a fleet; chosen in hindsight, or by what was known before."""
+        own = fleet.theirs(frozenset(nodes))
+        left = _left_out(fleet, own, nodes, hindsight=hindsight)
+        clusters = {fleet.clusters[each.cluster] for each in left if each.cluster in fleet.clusters}
+        blamed = own & np.isin(fleet.of_attempt, [*clusters]) if left else own
+        shares = np.array([each.counted for each in left], dtype=float)
         gone, in_full = (
-            _gone(attempts, blamed, left, days, counted)
-            for counted in (shares, dict.fromkeys(shares, 1.0))
+            _gone(fleet, blamed, left, counted) for counted in (shares, np.ones(len(left)))
         )
-        return cls(left, gone, in_full, _comparable(attempts, blamed, left, days))
+        return cls(left, gone, in_full, _comparable(fleet, blamed, left))
 
     @property
     def n_failures(self) -> int:
@@ -110,78 +173,100 @@ class Without:
 class Excess:
     """Costs of the nodes left out beside those of healthy ones: a row an incident."""
 
-    by_incident: Floats
-    """Side by side: costs of the interruptions of the nodes left out, and of failures that name a
-    node; failures left out, failures named, and those that the other nodes of each cluster let
-    expect of healthy ones in place of its nodes left out."""
+    own: Floats
+    """Costs of the interruptions of the nodes left out, of each kind; their failures; and what the
+    failures of others would let expect of healthy nodes in their place, but for that of their own.
+    """
+    named: Floats
+    """The same costs of all interruptions of the failure of a node that is named; their failures,
+    by cluster. It is the same whichever of a cluster's nodes is left out."""
+    ratios: Floats
+    """As `Gone` has it."""
     exposure_ratio: float
     """As `Gone` has it."""
 
     @classmethod
-    def of(cls, gone: Gone, incidents: Incidents, costs: Floats) -> Excess:
-        """Of costs in the order of the incidents; shape (attempts, kinds)."""
-        share, blamed, failed, usual = (
-            each[incidents.order] for each in (gone.share, gone.blamed, gone.failed, gone.usual)
-        )
-        counts = np.column_stack([share * failed, failed, usual])
-        rows = np.hstack([costs * share[:, None], costs * blamed[:, None], counts])
-        return cls(incidents.summed(rows), gone.exposure_ratio)
+    def of(
+        cls, gone: Gone, incidents: Incidents, costs: Floats, named: Floats | None = None
+    ) -> Excess:
+        """Of costs in the order of the incidents, shape (attempts, kinds); `named` where it is
+        known."""
+        share = gone.share[incidents.order]
+        failed, out = (which[incidents.order] for which in (gone.failed, gone.out))
+        place = gone.of_attempt[incidents.order]
+        if named is None:
+            by_cluster = failed[:, None] & (place[:, None] == np.arange(len(gone.ratios)))
+            blamed = gone.blamed[incidents.order]
+            named = incidents.summed(np.hstack([costs * blamed[:, None], by_cluster]))
+        usual = -gone.ratios[place] * (failed & out)
+        own = np.hstack([costs * share[:, None], np.column_stack([share * failed, usual])])
+        return cls(incidents.summed(own), named, gone.ratios, gone.exposure_ratio)
+
+    @property
+    def by_incident(self) -> Floats:
+        """Both, side by side."""
+        return np.hstack([self.own, self.named])
+
+    @property
+    def _n(self) -> int:
+        """Kinds of costs."""
+        return int(self.own.shape[1]) - 2
+
+    def halves(self) -> Floats:
+        """What a half incident adds to `own`: of all nothing, the mean of the nodes left out, and
+        one of other nodes."""
+        total = self.named.sum(axis=0)
+        failures = total[self._n :].sum()
+        halves = np.zeros((N_HALVES, self.own.shape[1]))
+        if self.exposure_ratio > 0 and failures > 0:
+            halves[1, : self._n] = total[: self._n] / failures
+            halves[1, self._n] = 1.0
+        halves[2, self._n + 1] = self.exposure_ratio
+        return halves
 
     def with_halves(self) -> Floats:
-        """With what a half incident adds: of all nothing here, the mean of the nodes left out, and
-        one of other nodes."""
-        total = self.by_incident.sum(axis=0)
-        chosen, named, of_chosen, of_named, healthy = self._places()
-        halves = np.zeros((N_HALVES, len(total)))
-        if self.exposure_ratio > 0 and total[of_named] > 0:
-            halves[1, chosen] = total[named] / total[of_named]
-            halves[1, of_chosen] = 1.0
-        halves[2, healthy] = self.exposure_ratio
-        return np.vstack([self.by_incident, halves])
+        """Both with what a half incident adds."""
+        nothing = np.zeros((N_HALVES, self.named.shape[1]))
+        return np.block([[self.own, self.named], [self.halves(), nothing]])
 
     def regained(self, total: Floats) -> Floats:
         """Of each kind, where the columns of `by_incident` sum to this; shape (draws, kinds)."""
-        chosen, named, of_chosen, of_named, healthy = self._places()
-        failures = total[:, [of_named]]
-        mean = np.divide(
-            total[:, named], failures, out=np.zeros_like(total[:, named]), where=failures > 0
-        )
-        each = (OWN_WEIGHT * mean + total[:, chosen]) / (OWN_WEIGHT + total[:, [of_chosen]])
-        found: Floats = total[:, chosen] - total[:, [healthy]] * each
+        n = self._n
+        chosen, of_chosen, usual = total[:, :n], total[:, [n]], total[:, [n + 1]]
+        costs, failed = total[:, n + 2 : 2 * n + 2], total[:, 2 * n + 2 :]
+        failures = failed.sum(axis=1, keepdims=True)
+        mean = np.divide(costs, failures, out=np.zeros_like(costs), where=failures > 0)
+        each = (OWN_WEIGHT * mean + chosen) / (OWN_WEIGHT + of_chosen)
+        healthy = (failed @ self.ratios)[:, None] + usual
+        found: Floats = chosen - healthy * each
         return found
-
-    def _places(self) -> tuple[slice, slice, int, int, int]:
-        """Where the columns of `by_incident` lie."""
-        n = (self.by_incident.shape[1] - 3) // 2
-        return slice(0, n), slice(n, 2 * n), 2 * n, 2 * n + 1, 2 * n + 2
 
 
 def _left_out(
-    failed: pd.DataFrame, exposure: pd.DataFrame, nodes: Sequence[Node], *, hindsight: bool
+    fleet: Fleet, own: Bools, nodes: Sequence[Node], *, hindsight: bool
 ) -> tuple[LeftOut, ...]:
     """The nodes with their exposure and failures, and by how much their excess counts."""
-    days = {
-        (cluster, node): float(number)
-        for cluster, node, number in zip(
-            exposure["cluster"], exposure["node"], exposure["exposure_node_days"], strict=True
-        )
-    }
-    counts = failed.groupby(["cluster", "node"]).size().to_dict()
     chosen = dict.fromkeys(nodes)
-    fleets = {}
-    for cluster in dict.fromkeys(cluster for cluster, _ in chosen):
-        ran = [key for key in days if key[0] == cluster]
-        k, e = (
-            np.array([(counts.get(key, 0), days[key]) for key in ran], dtype=float).reshape(-1, 2).T
-        )
-        stays = np.array([key not in chosen for key in ran], dtype=bool)
-        exposed = float(e[stays].sum())
-        fleets[cluster] = k, e, float(k[stays].sum()) / exposed if exposed else 0.0
-    found = []
+    counts = np.bincount(fleet.at[fleet.lost & own], minlength=len(fleet.places)).astype(float)
+    stays = ~np.isnan(fleet.node_days)
+    stays[[fleet.places[node] for node in chosen if node in fleet.places]] = False
+    found: list[LeftOut] = []
+    rates: dict[str, tuple[Floats, Floats, float]] = {}
     for cluster, node in chosen:
-        held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
-        failures, exposed_days, rate = fleets[cluster]
-        share = _counted(failures, exposed_days, held) if hindsight else 1.0
+        if cluster not in rates:
+            there = fleet.of_node == fleet.clusters.get(cluster, -1)
+            ran = there & ~np.isnan(fleet.node_days)
+            exposed = float(fleet.node_days[there & stays].sum())
+            rate = float(counts[there & stays].sum()) / exposed if exposed else 0.0
+            rates[cluster] = counts[ran], fleet.node_days[ran], rate
+        failures, exposure, rate = rates[cluster]
+        place = fleet.places.get((cluster, node))
+        held, n = (
+            (0.0, 0)
+            if place is None
+            else (float(np.nan_to_num(fleet.node_days[place])), int(counts[place]))
+        )
+        share = _counted(failures, exposure, held) if hindsight else 1.0
         found.append(LeftOut(cluster, node, held, n, held * rate, 0.0, share))
     return tuple(found)
 
@@ -200,67 +285,47 @@ def _counted(failures: Floats, exposure: Floats, held: float) -> float:
     return float(variance * u / (1.0 + variance * u))
 
 
-def _gone(
-    attempts: pd.DataFrame,
-    blamed: Bools,
-    left_out: Sequence[LeftOut],
-    days: Mapping[str, float],
-    counted: Mapping[Node, float],
-) -> Gone:
+def _gone(fleet: Fleet, blamed: Bools, left_out: Sequence[LeftOut], counted: Floats) -> Gone:
     """What goes with the nodes where the excess of each counts by so much."""
-    ratio = {}
+    ratios, mean = np.zeros(len(fleet.clusters)), []
     for cluster in dict.fromkeys(left.cluster for left in left_out):
         held = sum(
-            left.node_days * counted[left.cluster, left.node]
-            for left in left_out
+            left.node_days * share
+            for left, share in zip(left_out, counted.tolist(), strict=True)
             if left.cluster == cluster
         )
-        others = _others(cluster, left_out, days)
-        ratio[cluster] = held / others if others > 0 else 0.0
-    places = list(zip(attempts["cluster"], attempts["node"], strict=True))
-    share = np.array([counted.get(place, 0.0) for place in places], dtype=float) * blamed
-    out = np.array([place in counted for place in places], dtype=bool)
-    failed = blamed & attempts["bucket"].eq("lost_work").to_numpy()
-    usual = np.array([ratio.get(cluster, 0.0) for cluster, _ in places], dtype=float)
-    mean = float(np.mean([*ratio.values()] or [0.0]))
-    return Gone(share, blamed, failed, usual * (failed & ~out), mean)
-
-
-def _others(cluster: str, left_out: Sequence[LeftOut], days: Mapping[str, float]) -> float:
-    """Exposure of the other nodes of a cluster."""
-    whole = sum(left.node_days for left in left_out if left.cluster == cluster)
-    return days.get(cluster, 0.0) - whole
-
-
-def _comparable(
-    attempts: pd.DataFrame,
-    blamed: Bools,
-    left_out: Sequence[LeftOut],
-    days: Mapping[str, float],
-) -> bool:
-    """As `Without` says it."""
-    clusters = {left.cluster for left in left_out}
-    if not clusters:
-        return True
-    failed = attempts["bucket"].eq("lost_work")
-    named, unnamed = (set(attempts["cluster"][failed & mask]) for mask in (blamed, ~blamed))
-    return (
-        bool(clusters & named)
-        and not clusters & (unnamed - named)
-        and all(_others(left.cluster, left_out, days) > 0 for left in left_out if left.node_days)
+        if (code := fleet.clusters.get(cluster)) is None:
+            mean.append(0.0)
+            continue
+        others = fleet.others(left_out, cluster)
+        ratios[code] = held / others if others > 0 else 0.0
+        mean.append(float(ratios[code]))
+    shares = np.zeros(len(fleet.places) + 1)  # the last is that of -1: no node
+    out = np.zeros(len(fleet.places) + 1, dtype=bool)
+    for left, share in zip(left_out, counted.tolist(), strict=True):
+        if (place := fleet.places.get((left.cluster, left.node))) is not None:
+            shares[place], out[place] = share, True
+    return Gone(
+        shares[fleet.at] * blamed,
+        blamed,
+        blamed & fleet.lost,
+        out[fleet.at],
+        fleet.of_attempt,
+        ratios,
+        float(np.mean(mean or [0.0])),
     )
 
 
-def theirs(attempts: pd.DataFrame, left_out: frozenset[Node]) -> pd.Series:
-    """Interruptions that name a node and would not have been without it, or without all of the
-    nodes left out: one that several nodes are at fault for needs all of them gone."""
-    if "implicated" not in attempts:
-        return attempts["node"].notna()
-    rows = zip(attempts["cluster"], attempts["implicated"], strict=True)
-    alone = [
-        not isinstance(nodes, list | np.ndarray)
-        or len(nodes) < 2
-        or all((cluster, node) in left_out for node in nodes)
-        for cluster, nodes in rows
-    ]
-    return attempts["node"].notna() & np.array(alone, dtype=bool)
+def _comparable(fleet: Fleet, blamed: Bools, left_out: Sequence[LeftOut]) -> bool:
+    """As `Without` says it."""
+    if not left_out:
+        return True
+    clusters = {fleet.clusters.get(left.cluster, -1) for left in left_out}
+    named, unnamed = (
+        set(np.unique(fleet.of_attempt[fleet.lost & which]).tolist()) for which in (blamed, ~blamed)
+    )
+    return (
+        bool(clusters & named)
+        and not clusters & (unnamed - named)
+        and all(fleet.others(left_out, left.cluster) > 0 for left in left_out if left.node_days)
+    )

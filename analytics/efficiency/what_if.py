@@ -12,7 +12,7 @@ import pandas as pd
 from analytics import validate
 from analytics.efficiency.habit_costs import MINUTES, Ran, habit_sets, replayed
 from analytics.efficiency.incidents_weighed import Incidents
-from analytics.efficiency.left_out import LeftOut, Without
+from analytics.efficiency.left_out import Fleet, LeftOut, Without
 from analytics.efficiency.resampled import (
     DRAWS,
     HABIT_DRAWS,
@@ -156,7 +156,8 @@ def what_if(
     attempts = attempts.reset_index(drop=True)
     saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)
     central, _, corners = saved
-    without = Without.of(attempts, exposure, change.nodes, hindsight=change.hindsight)
+    fleet = Fleet.of(attempts, exposure)
+    without = Without.of(fleet, change.nodes, hindsight=change.hindsight)
     asked = _Asked(attempts, Incidents.of(attempts), without)
     held = asked.summed(without.gone, central)
     best = _best(held)

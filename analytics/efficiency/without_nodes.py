@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from analytics import validate
 from analytics.efficiency.habit_costs import Ran, habit_sets, replayed, times_of
 from analytics.efficiency.incidents_weighed import Incidents, total
-from analytics.efficiency.left_out import Excess, Without
+from analytics.efficiency.left_out import Excess, Fleet, Without
 from analytics.efficiency.resampled import DRAWS, HABIT_DRAWS, chances, spread
 from analytics.estimate import Estimate, unknown
 
@@ -63,8 +63,7 @@ class Period:
     take 16 KB an incident, 48 KB where habits are assumed.
     """
 
-    attempts: pd.DataFrame
-    exposure: pd.DataFrame
+    fleet: Fleet
     incidents: Incidents
     central: Floats
     """As `_Drawn.costs`, in the mean."""
@@ -72,6 +71,9 @@ class Period:
     in_full: _Drawn
     """For the excess of nodes in full."""
     assumed: bool
+    named: dict[tuple[int, bytes], tuple[Floats, Floats]] = field(default_factory=dict)
+    """`Excess.named` of a habit and of the attempts blamed, and its sum in each draw: the same for
+    all nodes of a cluster, one by one."""
 
     @classmethod
     def of(
@@ -99,8 +101,7 @@ class Period:
             return _Drawn(costs(times), np.asfortranarray(weights))  # as `total` reads them
 
         return cls(
-            attempts.take(rows).reset_index(drop=True),
-            exposure,
+            Fleet.of(attempts.take(rows).reset_index(drop=True), exposure),
             replace(incidents, order=np.arange(len(rows))),
             costs(saved[0]),
             tuple(tuple(drawn(*each) for each in group) for group in chances(saved)),
@@ -110,7 +111,7 @@ class Period:
 
     def without(self, nodes: Sequence[Node]) -> Regained:
         """What is regained without these nodes, chosen in hindsight."""
-        left_out = Without.of(self.attempts, self.exposure, nodes, hindsight=True)
+        left_out = Without.of(self.fleet, nodes, hindsight=True)
         if not self.incidents.n or not left_out.comparable:
             return Regained(None, (), self.assumed, 0)
         excess = Excess.of(left_out.gone, self.incidents, self.central)
@@ -125,6 +126,12 @@ class Period:
 
     def _drawn(self, gone: Gone, drawn: _Drawn) -> Floats:
         """GPU-hours of each draw."""
-        excess = Excess.of(gone, self.incidents, drawn.costs)
-        found: Floats = excess.regained(total(excess.with_halves(), drawn.weights)).sum(axis=1)
+        key = id(drawn), gone.blamed.tobytes()
+        named, in_draws = self.named.get(key, (None, None))
+        excess = Excess.of(gone, self.incidents, drawn.costs, named)
+        if in_draws is None:
+            in_draws = total(excess.named, drawn.weights[:, : self.incidents.n_named])
+            self.named[key] = excess.named, in_draws
+        own = total(np.vstack([excess.own, excess.halves()]), drawn.weights)
+        found: Floats = excess.regained(np.hstack([own, in_draws])).sum(axis=1)
         return found

@@ -12,7 +12,7 @@ from analytics import validate
 from analytics.estimate import CONF_LEVEL
 from analytics.nodes.chance import Expected, discoveries, expected, mean_counts, tail, weights
 from analytics.nodes.episodes import KINDS, episodes
-from analytics.nodes.one_user import doubted
+from analytics.nodes.one_user import Users
 from analytics.nodes.ratios import rate_ratios
 from analytics.nodes.records import EXPOSURES
 from analytics.nodes.shared_faults import bad_groups, struck_at_once
@@ -212,8 +212,8 @@ def lemons(
     jobs of the one user whom it cost most or health checks that end nothing, and always without
     those who exclude it, who may do so on hearsay; else it is to be watched. What nodes do together
     (`fell_together`) counts against none of them, and one user's lost nodes only where that user is
-    cleared (`doubted`). A node without a record and without a job is unknown; it counts among those
-    tested, for it could have had one.
+    cleared (`Users.doubted`). A node without a record and without a job is unknown; it counts among
+    those tested, for it could have had one.
 
     Parameters
     ----------
@@ -369,8 +369,9 @@ def _doubts(evidence: _Evidence, rejected: Bools, line: float) -> dict[int, _Dou
     records, found = evidence.cluster.records, evidence.cluster.found
     places = np.flatnonzero(rejected)
     doubts: dict[int, _Doubt] = {}
+    users = Users.of(records, found)
     for at, k in _still(evidence, found.without_top_owner(), places, min(line, STRICT)).items():
-        one_user = doubted(records, found, at)
+        one_user = users.doubted(at)
         if one_user is not None:
             doubts[at] = _Doubt("the jobs of one user may be the cause", k, one_user)
     tests = (

@@ -12,11 +12,12 @@ from analytics.failures.taxonomy import taxonomy
 from app.actions.arranging import checked_merge, checked_place
 from data.audit import login
 from data.errors import DataError
+from data.published import require_current
 from data.queries import targets
 from data.said import INTO, OF
 from data.site import load_site
 from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
-from data.store import Store, require_current
+from data.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

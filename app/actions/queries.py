@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from data.audit import login, noted
 from data.errors import DataError
+from data.published import require_current
 from data.queries.schema import values
 from data.sandbox import QueryLimits, RunningQuery, keep_spares
 from data.saved_queries import SavedQueries, SavedQuery, told
-from data.store import require_current
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_history(arguments: argparse.Namespace) -> None:
     """All annotations, undone ones too."""
+    from data.published import require_current
     from data.state import Annotation, State
-    from data.store import require_current
 
     require_current(arguments.store)
     columns = [field.name for field in fields(Annotation)]

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the lines of the audit; it is only read."""
     from data.audit import Audit
-    from data.store import require_current
+    from data.published import require_current
 
     require_current(arguments.store)
     from_at, to_at = arguments.from_at, arguments.to_at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,8 @@ NAMES_TOLD = 10
 """Names that a refusal lists at most."""
 LARGEST = 2**31 - 1
 """Largest whole number that an option takes."""
+NAMED = ("cluster", "partition", "account")
+"""Filters that name something in the store."""
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -160,14 +161,27 @@ def selection(arguments: argparse.Namespace, store: Store) -> Selection:
     """
     from data.queries import fleet
 
+    filters = as_given(arguments)
+    for column in NAMED:
+        if (name := getattr(filters, column)) is not None:
+            known(column, name, fleet.distinct(store, column))
+    return filters
+
+
+def as_given(arguments: argparse.Namespace) -> Selection:
+    """The filters as given, whether the store knows their names or not.
+
+    Raises
+    ------
+    DataError
+        Where the period ends before it begins.
+    """
     from_at, to_at = arguments.from_at, arguments.to_at
     if from_at is not None and to_at is not None and from_at >= to_at:
         raise DataError(
             f"--from must be before --to, got {from_at:%Y-%m-%dT%H:%M} and {to_at:%Y-%m-%dT%H:%M}: "
             "the period is half-open, give --to the day after its last one"
         )
-    for column in ("cluster", "partition", "account"):
-        known(column, getattr(arguments, column), fleet.distinct(store, column))
     return Selection(
         cluster=arguments.cluster,
         from_at=from_at,
@@ -184,7 +198,9 @@ def known(column: str, name: str | None, names: Sequence[str]) -> None:
     """Refuses a name that the store does not hold: a slip would count as no failures."""
     if name is None or name in names:
         return
-    near = difflib.get_close_matches(name, names, n=1)
+    from difflib import get_close_matches  # here: a command that is right does without it
+
+    near = get_close_matches(name, names, n=1)
     there = ", ".join(names[:NAMES_TOLD]) + (", ..." if len(names) > NAMES_TOLD else "")
     remedy = f"did you mean {near[0]!r}?" if near else f"there is {there or 'none'}"
     raise DataError(f"--{column} must be one of the store's, got {name!r}: {remedy}")

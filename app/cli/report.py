@@ -124,7 +124,7 @@ def _print(store: Store, report: Report, form: str) -> int:
 def _build_ledger(root: Path) -> str:
     """Builds the ledger that the report of the fleet holds; what to say where that fails."""
     from app.actions import READER_WAIT_S, build_ledger
-    from data.store import require_current
+    from data.published import require_current
 
     require_current(root)
     try:

@@ -79,9 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _result(root: Path, sql: str, bound: dict[str, Any]) -> tuple[Current, QueryResult]:
     """The snapshot that was asked, and its rows; the next one where this one is replaced before."""
+    from data.published import require_current
     from data.queries.schema import names_ledger
     from data.sandbox import run_query
-    from data.store import require_current
 
     while True:
         if names_ledger(sql):
@@ -97,7 +97,9 @@ def _result(root: Path, sql: str, bound: dict[str, Any]) -> tuple[Current, Query
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:
-    """The filters; names are looked up in the store."""
+    """The filters; names are looked up in the store, which is opened for no other reason."""
+    if all(getattr(arguments, column) is None for column in options.NAMED):
+        return options.as_given(arguments)
     from data.store import Store
 
     with contextlib.closing(Store.open(arguments.store)) as store:

@@ -12,7 +12,7 @@ from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Table, composed
 from app.answers.described import Rows, field, sheet_of
 from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
-from app.answers.nodes.told import MOST_NAMED, beyond_counts, told_of, within
+from app.answers.nodes.told import MOST_NAMED, Told, beyond_counts, within
 from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
@@ -162,11 +162,14 @@ def ranked(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
 
 
 def standing_out(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
-    """Lemons, also those of which draining may save nothing, as JSON prints them, what saves most
-    first; no back-test."""
+    """Lemons, also those of which draining may save nothing, as `_outline` has them; what saves
+    most comes first."""
     found = ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL)
     listed = (
-        _row(of, at) for of in found for at, node in enumerate(of.nodes) if node.verdict in LISTED
+        _outline(of, at, Told(of, at))
+        for of in found
+        for at, node in enumerate(of.nodes)
+        if node.verdict in LISTED
     )
     return sorted(filter(stands_out, listed), key=_rank)
 
@@ -217,24 +220,32 @@ def _rows(of: ClusterVerdicts) -> Iterator[dict[str, Any]]:
     return (_row(of, at) for at in range(len(of.nodes)))
 
 
-def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
-    """What is known of one node, as JSON prints it."""
+def _outline(of: ClusterVerdicts, at: int, told: Told | None) -> dict[str, Any]:
+    """What ranks one node and says why it is listed."""
     node = of.nodes[at]
-    told = told_of(of, at) if node.verdict in LISTED else None
-    reasons = told.reasons if told else beyond_counts(node)
-    known = of.signals.iloc[at]
     return {
         "node": node.node,
         "cluster": node.cluster,
         "verdict": node.verdict,
         "score": node.score,
+        "reasons": list(told.reasons if told else beyond_counts(node)),
+        "saved_gpu_hours": of.saved.get(at, unknown(CONF_LEVEL, 0)) if told else None,
+        "is_out": of.is_out(at),
+    }
+
+
+def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
+    """What is known of one node, as JSON prints it."""
+    node = of.nodes[at]
+    told = Told(of, at) if node.verdict in LISTED else None
+    return {
+        **_outline(of, at, told),
         "ratio": node.ratio,
         "expected": node.expected,
-        "reasons": list(reasons),
-        "signals": {key: None if value != value else value for key, value in known.items()},
-        "saved_gpu_hours": of.saved.get(at, unknown(CONF_LEVEL, 0)) if told else None,
+        "signals": {
+            key: None if value != value else value for key, value in of.signals.iloc[at].items()
+        },
         "action": told.action if told else None,
-        "is_out": of.is_out(at),
         "failing_days": node.failing_days,
         "quiet_days": node.quiet_days,
         "command": told.command if told and node.verdict == "lemon" else None,

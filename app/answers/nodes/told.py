@@ -6,6 +6,7 @@ import math
 import shlex
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -42,29 +43,53 @@ SAID: Final = {
 
 @dataclass(frozen=True)
 class Told:
-    """What is said of one node."""
+    """What is said of one node that is a lemon or to be watched, once it is asked for."""
 
-    reasons: tuple[str, ...]
-    action: str
-    ticket: str
-    command: str
+    of: ClusterVerdicts
+    at: int
 
+    @property
+    def node(self) -> JudgedNode:
+        """The node."""
+        return self.of.nodes[self.at]
 
-def told_of(of: ClusterVerdicts, at: int) -> Told:
-    """Reasons of one node that is a lemon or to be watched, and what to do."""
-    node, rows = of.nodes[at], of.events[of.events["place"] == at]
-    reasons = _reasons(node, rows, of.titles)
-    action = _action(node, rows, is_out=of.is_out(at))
-    return Told(reasons, action, _ticket(node, rows, reasons, action, of), _command(node, of))
+    @cached_property
+    def _rows(self) -> pd.DataFrame:
+        """Its records."""
+        return self.of.events[self.of.events["place"] == self.at]
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """What speaks against it."""
+        return _reasons(self.node, self._rows, self.of.titles)
+
+    @cached_property
+    def action(self) -> str:
+        """What to do."""
+        return _action(self.node, self._rows, is_out=self.of.is_out(self.at))
+
+    @property
+    def ticket(self) -> str:
+        """Text of a repair ticket."""
+        return _ticket(self.node, self._rows, self.reasons, self.action, self.of)
+
+    @property
+    def command(self) -> str:
+        """The line that drains it; it is for a person to run."""
+        why = f"lemon: {_occasions(self.node)} in {self.of.window.days:.0f} days"
+        return drain_command(self.node.node, why, uses_slurm=self.of.uses_slurm)
 
 
 def _reasons(node: JudgedNode, rows: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, ...]:
     """What speaks against it, the gravest first, each with what was seen most."""
     said = [_occasions(node)]
+    seen: dict[str, list[str | None]] = {kind: [] for kind in SAID}
+    for kind, share, reason in zip(rows["signal"], rows["share"], rows["reason"], strict=True):
+        if kind in SAID and share >= 1:
+            seen[kind].append(reason if isinstance(reason, str) else None)
     for kind, (one, many) in SAID.items():
-        found = rows[(rows["signal"] == kind) & (rows["share"] >= 1)]
-        if len(found):
-            told = (_codes(titles.get(reason, reason)) for reason in found["reason"].dropna())
+        if found := seen[kind]:
+            told = (_codes(titles.get(reason, reason)) for reason in found if reason is not None)
             codes = Counter(chain.from_iterable(told)).most_common(MOST_CODES)
             named = ", ".join(code for code, _ in codes)
             told_by = f" ({named})" if named else ""
@@ -171,12 +196,6 @@ def _ticket(
         what = f": {_short(of.titles.get(reason, reason))}" if isinstance(reason, str) else ""
         lines.append(f"- {moments.minute(at)} {kind}{what}")
     return "\n".join(lines)
-
-
-def _command(node: JudgedNode, of: ClusterVerdicts) -> str:
-    """The line that drains it; it is for a person to run."""
-    why = f"lemon: {_occasions(node)} in {of.window.days:.0f} days"
-    return drain_command(node.node, why, uses_slurm=of.uses_slurm)
 
 
 def drain_command(node: str, why: str, *, uses_slurm: bool) -> str:
