@@ -108,12 +108,27 @@ def attribute(attempts: pd.DataFrame, evidence: pd.DataFrame, table: Weights) ->
     if evidence.empty and not stated:
         return _bare(attempts, table)
     place = pd.Series(attempts.index, index=attempts["attempt"])
-    parts = [pd.DataFrame(part) for part in (evidence, stated) if len(part)]
-    rows = pd.concat(parts, ignore_index=True)
+    rows = _stacked([pd.DataFrame(part) for part in (evidence, stated) if len(part)])
     rows["row"] = rows["attempt"].map(place).astype("int64")
     rows = _weighed(rows, attempts, table)
     shares = _shares(rows, table)
     return _verdicts(attempts, rows, shares, table)
+
+
+def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Rows of the parts, with the columns of any: where all of one is unknown, pandas would look at
+    each of its values."""
+    kinds = {name: part[name].dtype for part in reversed(parts) for name in part}
+    pieces = {
+        name: [
+            part[name].to_numpy()
+            if name in part
+            else np.full(len(part), None, dtype=float if kind.kind == "f" else object)
+            for part in parts
+        ]
+        for name, kind in kinds.items()
+    }
+    return pd.DataFrame({name: np.concatenate(each) for name, each in pieces.items()})
 
 
 def _of_state(attempts: pd.DataFrame, table: Weights) -> list[dict[str, object]]:
@@ -356,9 +371,11 @@ _METHODS = {"health_event": "health_event", "node_event": "scheduler", "schedule
 
 def _first_known(*columns: pd.Series) -> pd.Series:
     """Row by row the first value that is known."""
-    values = zip(*columns, strict=True)
-    found = [next((one for one in row if not pd.isna(one)), None) for row in values]
-    return pd.Series(found, index=columns[0].index, dtype=object)
+    found = np.full(len(columns[0]), None, dtype=object)
+    for column in reversed(columns):
+        known = column.notna().to_numpy()
+        found[known] = column.to_numpy(dtype=object)[known]
+    return pd.Series(found, index=columns[0].index)
 
 
 def _leading(rows: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:

@@ -364,13 +364,15 @@ WITH burst AS (
 ranked AS (
   SELECT *, row_number() OVER (
     PARTITION BY attempt ORDER BY weight DESC, place) AS rank FROM burst),
-evidence AS (
-  SELECT attempt, CAST(to_json(list({{'kind': kind, 'key': key, 'node': node,
+piece AS (
+  SELECT attempt, rank, CAST(to_json({{'kind': kind, 'key': key, 'node': node,
       'offset_s': round(offset_s, 1), 'check': check_name, 'severity': severity,
       'xid': xid, 'cause': cause, 'role': role, 'why': why, 'n': n,
-      'odds': round(weight, 2), 'text': text[:300]}} ORDER BY rank)) AS VARCHAR)
-    AS evidence
-  FROM ranked WHERE rank <= {EVIDENCE_KEPT} GROUP BY attempt),
+      'odds': round(weight, 2), 'text': text[:300]}}) AS VARCHAR) AS json
+  FROM ranked WHERE rank <= {EVIDENCE_KEPT}),
+evidence AS (
+  SELECT attempt, '[' || string_agg(json, ',' ORDER BY rank) || ']' AS evidence
+  FROM piece GROUP BY attempt),
 other AS (
   SELECT attempt, CAST(to_json(list({{'cause': cause,
       'confidence': round(confidence, 4), 'reason': reason}}
