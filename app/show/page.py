@@ -103,6 +103,20 @@ def beside(shown: Sequence[Block], widths: Sequence[int], scope: Scope) -> None:
             blocks([block], scope, folded=True)
 
 
+def later(block: Block, scope: Scope, label: str, *, key: str) -> None:
+    """A chart that is drawn once it is opened, which the address says; what it lacks is told at once.
+
+    The library of charts is half of what a browser loads and runs for the first page.
+    """
+    if not isinstance(block, Chart):
+        blocks([block], scope, folded=True)
+        return
+    place = st.expander(label, key=key, type="compact", on_change="rerun", bind="query-params")
+    if place.open:
+        with place:
+            blocks([block], scope)
+
+
 def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str) -> None:
     """Tabs by their titles; only the open one is drawn.
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import duckdb
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def write_sacct(path: Path, n_rows: int, *, first: int = 0) -> Path:
@@ -45,3 +43,8 @@ def write_sacct(path: Path, n_rows: int, *, first: int = 0) -> Path:
     )
     connection.close()
     return path
+
+
+if __name__ == "__main__":
+    _, name, many, begin = sys.argv
+    write_sacct(Path(name), int(many), first=int(begin))

@@ -115,9 +115,11 @@ def unplanned(shown: Fleet) -> Table | Missing:
     out = shown.out_of_service
     rows = out[~out["planned"].eq(True).fillna(False)]
     n_planned = len(out) - len(rows)
+    said = rows["planned"].notna().all()
     return replace(
         table,
         title="Out of service, unplanned",
+        columns=tuple(c for c in table.columns if c.key != "planned" or not said),
         rows=rows,
         note=f"{n_planned:,} more planned." * bool(n_planned),
         empty="None." if len(out) else table.empty,

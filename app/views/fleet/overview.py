@@ -62,4 +62,6 @@ if job is not None:
     said = best_interval.in_short(job)
     line.markdown(links.page("planner", best_interval.as_question(job.gpus), said))
 action_list.show(scope)
-page.beside(answer.blocks, [1, 1], scope)
+by_week, *others = answer.blocks
+page.blocks(others, scope, folded=True)
+page.later(by_week, scope, "Failure rate by week", key="by_week")
