@@ -104,7 +104,7 @@ def beside(shown: Sequence[Block], widths: Sequence[int], scope: Scope) -> None:
 
 
 def later(block: Block, scope: Scope, label: str, *, key: str) -> None:
-    """A chart that is drawn once it is opened, which the address says; what it lacks is told at once.
+    """A chart, drawn once it is opened, which the address says; what it lacks is told at once.
 
     The library of charts is half of what a browser loads and runs for the first page.
     """
