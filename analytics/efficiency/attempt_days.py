@@ -11,7 +11,7 @@ import pandas as pd
 from analytics.efficiency.attempt_time import PARTS, AttemptTime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,7 +52,10 @@ class Held:
 
 
 def daily_rows(
-    held: Held, time: AttemptTime, of_run: Mapping[str, Floats] | None = None
+    held: Held,
+    time: AttemptTime,
+    of_run: Mapping[str, Floats] | None = None,
+    parts: Sequence[str] = PARTS,
 ) -> pd.DataFrame:
     """GPU-seconds by group, day and part of the running time.
 
@@ -67,6 +70,8 @@ def daily_rows(
     of_run
         Part -> standard deviation by its own habit of the run that the attempt belongs to,
         GPU-seconds (`own_of_run`), shape (n,); needed where habits have models.
+    parts
+        Those of which there are rows.
 
     Returns
     -------
@@ -98,7 +103,7 @@ def daily_rows(
     done, before = (_so_far(at, value, ran) for at in (until, begin))
     partial = (begin > 0) | (until < ran)
     frames = []
-    for part in PARTS:
+    for part in parts:
         struck = part == "lost"
         of_part = held.loss[row] >= 0 if struck else time.upper[part][row] > 0
         kept = np.flatnonzero(of_part & counted)
@@ -162,8 +167,8 @@ def lost_rows(held: Held, time: AttemptTime, ids: Ints) -> pd.DataFrame:
     """
     alone = replace(held, group=np.arange(len(ids)))
     ones = dict.fromkeys(PARTS, np.ones(len(ids)))  # so that deviations stay what they are
-    rows = daily_rows(alone, time, ones)
-    lost = rows[rows["part"] == "lost"].rename(columns={"habit_gpu_s2": "habit_gpu_seconds"})
+    lost = daily_rows(alone, time, ones, ("lost",))
+    lost = lost.rename(columns={"habit_gpu_s2": "habit_gpu_seconds"})
     of_attempt = lost.groupby("group")[list(LOST)].sum().reset_index()
     return of_attempt.assign(id=ids[of_attempt.pop("group")])
 

@@ -374,7 +374,7 @@ def write_losses(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> No
            FROM (SELECT id, code FROM attempt_loss UNION ALL SELECT id, NULL FROM open_attempt)
            JOIN jobs ON jobs.rowid = id LEFT JOIN ledger_loss USING (code)
            LEFT JOIN lost_of_attempt USING (id)
-           ORDER BY ALL"""
+           ORDER BY jobs.cluster, jobs.attempt_key"""
     )
     connection.unregister("lost_of_attempt")
 
