@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,13 +80,6 @@ class Incidents:
                     of_halves.standard_gamma(HALF, (draws, N_HALVES)),
                 ]
             )
-
-
-def total(rows: Floats, weights: Floats) -> Floats:
-    """Rows of incidents summed by each draw of their weights; shape (draws, columns)."""
-    columns = sparse.csr_array(rows.T)  # of a cause or a node most incidents have nothing
-    found: Floats = (columns @ weights.T).T
-    return found
 
 
 def with_mean(rows: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analytics.efficiency.habit_costs import MINUTES, Ran, replayed, times_of
-from analytics.efficiency.incidents_weighed import total, with_mean
+from analytics.efficiency.incidents_weighed import with_mean
 from analytics.efficiency.left_out import Excess
 from analytics.estimate import Estimate
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.arrays import Floats
-    from analytics.efficiency.habit_costs import HabitSets
     from analytics.efficiency.habits import Times
     from analytics.efficiency.incidents_weighed import Incidents
     from analytics.efficiency.left_out import Gone
@@ -56,17 +55,15 @@ class Sums:
     def point(self) -> Outcomes:
         """Of what was."""
         parts = (self.every, self.excess.by_incident, self.curve)
-        return self._outcomes(*(part.sum(axis=0)[None, :] for part in parts))
+        return self.outcomes(*(part.sum(axis=0)[None, :] for part in parts))
 
-    def drawn(self, n: int, rng: np.random.Generator) -> Outcomes:
-        """Of n draws of chance."""
-        parts = (with_mean(self.every), self.excess.with_halves(), with_mean(self.curve))
-        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-        rows = np.hstack(parts)
-        sums = [total(rows, weights) for weights in self.incidents.weights(n, rng)]
-        return self._outcomes(*np.split(np.vstack(sums), ends, axis=1))
+    @property
+    def parts(self) -> tuple[Floats, ...]:
+        """What is summed: of all interruptions, of the nodes left out, of the curve; each with what
+        half an incident adds."""
+        return with_mean(self.every), self.excess.with_halves(), with_mean(self.curve)
 
-    def _outcomes(self, every: Floats, excess: Floats, curve: Floats) -> Outcomes:
+    def outcomes(self, every: Floats, excess: Floats, curve: Floats) -> Outcomes:
         """Where the columns sum to this; shape (draws, ...)."""
         n = len(every)
         return Outcomes(
@@ -146,12 +143,17 @@ def joined(parts: Sequence[Outcomes]) -> Outcomes:
     )
 
 
-def chances(saved: HabitSets) -> list[list[tuple[tuple[Times, ...], int]]]:
-    """Habits under which chance is drawn, each with so many draws: in the mean or as they are drawn
-    from what is not known; then each bound of what is assumed."""
-    central, drawn, corners = saved
-    first = [(times, EACH) for times in drawn] or [(central, DRAWS)]
-    return [first, *([(times, DRAWS)] for times in corners)]
+def drawn(sums: Sequence[Sums], n: int, rng: np.random.Generator) -> list[Outcomes]:
+    """Of n draws of chance, the same for all of the sums: what differs between them is none."""
+    parts = [part for each in sums for part in each.parts]
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    rows = np.hstack(parts)
+    totals = np.vstack([weights @ rows for weights in sums[0].incidents.weights(n, rng)])
+    split = np.split(totals, ends, axis=1)
+    n_parts = len(parts) // len(sums)
+    return [
+        each.outcomes(*split[at * n_parts : (at + 1) * n_parts]) for at, each in enumerate(sums)
+    ]
 
 
 def spread(

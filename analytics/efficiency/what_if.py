@@ -15,10 +15,11 @@ from analytics.efficiency.incidents_weighed import Incidents
 from analytics.efficiency.left_out import Fleet, LeftOut, Without
 from analytics.efficiency.resampled import (
     DRAWS,
+    EACH,
     HABIT_DRAWS,
     Outcomes,
     causes_of,
-    chances,
+    drawn,
     joined,
     spread,
     summed,
@@ -188,18 +189,22 @@ def _chance(
     asked: _Asked, held: Sums, saved: HabitSets, rng: np.random.Generator
 ) -> tuple[Outcomes, ...]:
     """Draws of chance, of habits that are modelled or at their bounds, and with the excess of the
-    nodes left out counted in full: how much nodes differ is not well known. `held` in the mean."""
-    central, gone = saved[0], asked.without.gone
+    nodes left out counted in full: how much nodes differ is not well known. `held` in the mean.
+
+    All but the habits that are modelled meet the same draws of chance: bounds differ by what is
+    assumed alone.
+    """
+    _, of_habits, corners = saved
+    gone = asked.without.gone
     chance = []
-    for group in chances(saved):
-        each = (
-            (held if times is central else asked.summed(gone, times)).drawn(n, rng)
-            for times, n in group
-        )
-        chance.append(joined([*each]))
+    if of_habits:
+        each = (drawn([asked.summed(gone, times)], EACH, rng) for times in of_habits)
+        chance.append(joined([outcomes for (outcomes,) in each]))
+    alike = [] if of_habits else [held]
+    alike += [asked.summed(gone, times) for times in corners]
     if asked.without.counts_for_less:
-        chance.append(asked.summed(asked.without.in_full, central).drawn(DRAWS, rng))
-    return tuple(chance)
+        alike.append(asked.summed(asked.without.in_full, saved[0]))
+    return (*chance, *(drawn(alike, DRAWS, rng) if alike else ()))
 
 
 def _best(sums: Sums) -> float | None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from analytics import validate
 from analytics.efficiency.habit_costs import Ran, habit_sets, replayed, times_of
-from analytics.efficiency.incidents_weighed import Incidents, total
+from analytics.efficiency.incidents_weighed import Incidents
 from analytics.efficiency.left_out import Excess, Fleet, Without
-from analytics.efficiency.resampled import DRAWS, HABIT_DRAWS, chances, spread
+from analytics.efficiency.resampled import DRAWS, EACH, HABIT_DRAWS, spread
 from analytics.estimate import Estimate, unknown
 
 if TYPE_CHECKING:
@@ -60,16 +60,14 @@ class Period:
     """What failures cost and draws of chance, the same whatever nodes are left out.
 
     Of the incidents with a failure or a node that is named: no other goes with a node. The draws
-    take 16 KB an incident, 48 KB where habits are assumed.
+    take 8 KB an incident, 16 KB where habits are modelled.
     """
 
     fleet: Fleet
     incidents: Incidents
-    central: Floats
-    """As `_Drawn.costs`, in the mean."""
     chances: tuple[tuple[_Drawn, ...], ...]
-    in_full: _Drawn
-    """For the excess of nodes in full."""
+    in_mean: _Drawn
+    """The habit in the mean."""
     assumed: bool
     named: dict[tuple[int, bytes], tuple[Floats, Floats]] = field(default_factory=dict)
     """`Excess.named` of a habit and of the attempts blamed, and its sum in each draw: the same for
@@ -96,17 +94,23 @@ class Period:
             played = replayed(ran, times_of(times, rows))
             return np.column_stack([played.lost, played.restart])
 
-        def drawn(times: tuple[Times, ...], n: int) -> _Drawn:
-            weights = np.vstack([*incidents.weights(n, rng)])
-            return _Drawn(costs(times), np.asfortranarray(weights))  # as `total` reads them
+        def weights(n: int) -> Floats:
+            return np.vstack([*incidents.weights(n, rng)])
 
+        central, of_habits, corners = saved
+        modelled = [_Drawn(costs(times), weights(EACH)) for times in of_habits]
+        same = weights(DRAWS)
+        in_mean = _Drawn(costs(central), same)
+        alike = [
+            *([] if of_habits else [in_mean]),
+            *(_Drawn(costs(each), same) for each in corners),
+        ]
         return cls(
             Fleet.of(attempts.take(rows).reset_index(drop=True), exposure),
             replace(incidents, order=np.arange(len(rows))),
-            costs(saved[0]),
-            tuple(tuple(drawn(*each) for each in group) for group in chances(saved)),
-            drawn(saved[0], DRAWS),
-            bool(saved[2]),
+            tuple(map(tuple, filter(None, (modelled, *([each] for each in alike))))),
+            in_mean,
+            bool(corners),
         )
 
     def without(self, nodes: Sequence[Node]) -> Regained:
@@ -114,14 +118,14 @@ class Period:
         left_out = Without.of(self.fleet, nodes, hindsight=True)
         if not self.incidents.n or not left_out.comparable:
             return Regained(None, (), self.assumed, 0)
-        excess = Excess.of(left_out.gone, self.incidents, self.central)
+        excess = Excess.of(left_out.gone, self.incidents, self.in_mean.costs)
         value = excess.regained(excess.by_incident.sum(axis=0)[None, :]).sum()
         chance = [
             np.concatenate([self._drawn(left_out.gone, each) for each in group])
             for group in self.chances
         ]
         if left_out.counts_for_less:
-            chance.append(self._drawn(left_out.in_full, self.in_full))
+            chance.append(self._drawn(left_out.in_full, self.in_mean))
         return Regained(float(value), tuple(chance), self.assumed, left_out.n_failures)
 
     def _drawn(self, gone: Gone, drawn: _Drawn) -> Floats:
@@ -130,8 +134,8 @@ class Period:
         named, in_draws = self.named.get(key, (None, None))
         excess = Excess.of(gone, self.incidents, drawn.costs, named)
         if in_draws is None:
-            in_draws = total(excess.named, drawn.weights[:, : self.incidents.n_named])
+            in_draws = drawn.weights[:, : self.incidents.n_named] @ excess.named
             self.named[key] = excess.named, in_draws
-        own = total(np.vstack([excess.own, excess.halves()]), drawn.weights)
+        own = drawn.weights @ np.vstack([excess.own, excess.halves()])
         found: Floats = excess.regained(np.hstack([own, in_draws])).sum(axis=1)
         return found
