@@ -17,6 +17,7 @@ from typing import Any
 
 from app.cli import main
 
+LIVES = Path(__file__).resolve().parents[2] / "references" / "lives.csv"
 KEPT = Path(__file__).with_name("kept")
 """A file a command: its lines, each with the keys of its JSON and the header of its CSV, and
 whether it is asked of the demo's store or of files."""
@@ -57,6 +58,7 @@ def _words(store: Path, folder: Path) -> dict[str, str]:
         words[name] = str(path)
     traces = sorted((store / "metrics" / "straggler_traces").glob("*.parquet"))
     return words | {
+        "lives": str(LIVES),
         "trace": str(traces[0]),
         "run": json.loads(said("ettr", "--store", str(store), "--format", "json"))["by_run"][0][
             "run_id"
