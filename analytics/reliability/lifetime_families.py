@@ -98,9 +98,9 @@ class Fit:
 def fits(lives: Lives, *, conf_level: float = CONF_LEVEL) -> tuple[Fit, ...]:
     """Families fitted by maximum likelihood, the best by AIC first; none below `FEWEST` deaths.
 
-    .. math:: \\log L = \\sum_i w_i (\\delta_i \\log h(t_i) - H(t_i) + H(e_i))
+    .. math:: \\log L = \\sum_i d_i \\log h(t_i) - w_i (H(t_i) - H(e_i))
 
-    with hazard h, cumulative hazard H, death delta_i at exit t_i, entry e_i and weight w_i.
+    with hazard h, cumulative hazard H, d_i deaths among w_i parts at exit t_i, and entry e_i.
     Intervals are Wald's of the logarithm of each parameter; all are above 0. By Newton's steps: the
     optimiser of lifelines stops 2e-5 beside the maximum.
 
@@ -109,7 +109,7 @@ def fits(lives: Lives, *, conf_level: float = CONF_LEVEL) -> tuple[Fit, ...]:
     Meeker and Escobar (1998), Statistical Methods for Reliability Data, chapters 7, 8 and 11.
     """
     validate.conf_level(conf_level)
-    if lives.n_deaths < FEWEST or len(np.unique(lives.exit[lives.observed])) < 2:
+    if lives.n_deaths < FEWEST or len(lives.ages) < 2:
         return ()
     found = [_fitted(family, lives, conf_level) for family in FAMILIES]
     return tuple(sorted((fit for fit in found if fit is not None), key=lambda fit: fit.aic))
@@ -169,13 +169,14 @@ def _log_likelihood(standard: _Standard, lives: Lives, at: Floats) -> tuple[floa
     """Value, slope and bend of the log-likelihood in (mu, log sigma)."""
     mu, log_sigma = at
     sigma = np.exp(log_sigma)
-    died, late = lives.observed, lives.entry > 0
+    died, late = lives.deaths > 0, lives.entry > 0
+    deaths = lives.deaths[died]
     parts = (
-        (lives.exit[died], lives.weight[died], standard.density),
-        (lives.exit[~died], lives.weight[~died], standard.survival),
+        (lives.exit[died], deaths, standard.density),
+        (lives.exit[died], -deaths, standard.survival),
+        (lives.exit, lives.weight, standard.survival),
         (lives.entry[late], -lives.weight[late], standard.survival),
     )
-    deaths = lives.weight[died]
     value = -float((deaths * (log_sigma + np.log(lives.exit[died]))).sum())
     slope, bend = np.array([0.0, -float(deaths.sum())]), np.zeros((2, 2))
     for age, weight, function in parts:

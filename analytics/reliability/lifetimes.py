@@ -31,12 +31,12 @@ class Lives:
 
     exit: Floats
     """Age at death, or at which the part was last seen alive; > 0."""
-    observed: Bools
-    """Whether it died."""
+    deaths: Floats
+    """Parts of a row that died at its exit; 0 where they left alive."""
     entry: Floats
     """Age from which it was watched, >= 0 and below `exit`: one that died before was never seen."""
     weight: Floats
-    """Lives that a row stands for."""
+    """Parts that a row stands for: all of them are at risk until its exit."""
     n_left_out: int = 0
     """Rows without a usable age."""
 
@@ -44,41 +44,49 @@ class Lives:
     def of(
         cls,
         exit: ArrayLike,  # noqa: A002  the field's word
-        observed: ArrayLike,
+        died: ArrayLike,
         entry: ArrayLike | None = None,
         weight: ArrayLike | None = None,
     ) -> Lives:
         """Lives of these ages.
 
         Ages that are unknown or negative, a part that was not watched before it left, and a weight
-        of 0 are left out and counted. Deaths at age 0 count as half of the least age above 0: no
-        family has a likelihood there.
+        that is unknown or 0 are left out and counted. Deaths at age 0 count as half of the least
+        age above 0: no family has a likelihood there.
+
+        Parameters
+        ----------
+        died
+            Whether a row died, as a whole; or, as numbers, how many of its weight did: of the nodes
+            of a job one, whose failure ended it for all.
 
         Raises
         ------
         ShapeError
             For arrays of several lengths.
         OutOfRangeError
-            For weights below 0 or not finite.
+            For weights or deaths below 0.
         """
-        left = np.asarray(exit, dtype=float)
-        died = np.asarray(observed, dtype=bool)
+        left, told = np.asarray(exit, dtype=float), np.asarray(died)
         since = np.zeros(len(left)) if entry is None else np.asarray(entry, dtype=float)
         number = np.ones(len(left)) if weight is None else np.asarray(weight, dtype=float)
-        validate.same_length(exit=left, observed=died.astype(float), entry=since, weight=number)
-        if not (np.isfinite(number) & (number >= 0)).all():
-            raise OutOfRangeError("weight", "finite and >= 0 throughout", number, "pass counts")
+        whole = told.dtype == bool
+        deaths = np.where(told, number, 0.0) if whole and len(told) == len(number) else told
+        deaths = deaths.astype(float)
+        validate.same_length(exit=left, died=deaths, entry=since, weight=number)
+        for name, values in (("weight", number), ("died", deaths)):
+            if (values < 0).any():
+                raise OutOfRangeError(name, ">= 0 throughout", values.min(), "pass counts")
         above = left[np.isfinite(left) & (left > 0)]
         left = np.where(left == 0, above.min() / 2 if len(above) else np.nan, left)
-        usable = np.isfinite(left) & (since >= 0) & (since < left) & (left > 0) & (number > 0)
-        out = int(number[~usable].sum()) if weight is not None else int((~usable).sum())
-        return cls(left[usable], died[usable], since[usable], number[usable], out)
+        usable = np.isfinite(left) & (since >= 0) & (since < left) & (left > 0)
+        usable &= np.isfinite(number) & (number > 0) & np.isfinite(deaths)
+        left_out = int((~usable).sum())
+        return cls(left[usable], deaths[usable], since[usable], number[usable], left_out)
 
     def some(self, which: Bools) -> Lives:
         """Some of them."""
-        return Lives(
-            self.exit[which], self.observed[which], self.entry[which], self.weight[which], 0
-        )
+        return Lives(self.exit[which], self.deaths[which], self.entry[which], self.weight[which])
 
     @cached_property
     def n(self) -> int:
@@ -88,7 +96,12 @@ class Lives:
     @cached_property
     def n_deaths(self) -> int:
         """Of them, those that ended in a death."""
-        return round(float(self.weight[self.observed].sum()))
+        return round(float(self.deaths.sum()))
+
+    @cached_property
+    def ages(self) -> Floats:
+        """At which any died, in order."""
+        return np.unique(self.exit[self.deaths > 0])
 
     @cached_property
     def exposure(self) -> float:
@@ -104,18 +117,20 @@ class Lives:
     @classmethod
     def joined(cls, parts: Sequence[Lives]) -> Lives:
         """Lives of several groups as one."""
-        exit_, observed, entry, weight = (
+        exit_, deaths, entry, weight = (
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("exit", "observed", "entry", "weight")
+            for name in ("exit", "deaths", "entry", "weight")
         )
-        return cls(exit_, observed, entry, weight)
+        return cls(exit_, deaths, entry, weight)
 
     def table(self, at: Floats) -> tuple[Floats, Floats]:
         """Deaths at these ages, which rise, and lives at risk just before."""
+        if not len(at):
+            return np.zeros(0), np.zeros(0)
         died = np.zeros(len(at) + 1)
-        place = np.searchsorted(at, self.exit[self.observed])
-        known = (place < len(at)) & (at[np.minimum(place, len(at) - 1)] == self.exit[self.observed])
-        np.add.at(died, np.where(known, place, len(at)), self.weight[self.observed])
+        place = np.searchsorted(at, self.exit)
+        known = (place < len(at)) & (at[np.minimum(place, len(at) - 1)] == self.exit)
+        np.add.at(died, np.where(known, place, len(at)), self.deaths)
         entered = _weight_below(self.entry, self.weight, at)
         gone = _weight_below(self.exit, self.weight, at)
         return died[:-1], entered - gone
@@ -221,9 +236,9 @@ def kaplan_meier(lives: Lives, *, conf_level: float = CONF_LEVEL) -> SurvivalCur
     ([0.75, 0.375], [4.0, 2.0])
     """
     validate.conf_level(conf_level)
-    age = np.unique(lives.exit[lives.observed])
+    age = lives.ages
     deaths, at_risk = lives.table(age)
-    share = deaths / at_risk
+    share = np.minimum(deaths / np.maximum(at_risk, np.finfo(float).tiny), 1.0)
     survival = np.cumprod(1.0 - share).astype(float)
     spare = at_risk * (at_risk - deaths)
     variance = np.cumsum(np.divide(deaths, spare, out=np.full(len(age), np.inf), where=spare > 0))
@@ -298,7 +313,7 @@ def log_rank(groups: Sequence[Lives]) -> LogRank | None:
     known = [group for group in groups if group.n]
     if len(known) < 2:
         return None
-    age = np.unique(np.concatenate([group.exit[group.observed] for group in known]))
+    age = np.unique(np.concatenate([group.ages for group in known]))
     tables = [group.table(age) for group in known]
     died = np.array([deaths for deaths, _ in tables])
     at_risk = np.array([risk for _, risk in tables])

@@ -1,14 +1,18 @@
-"""faultline survival: how long parts live, from a table of ages, with groups beside each other."""
+"""faultline survival: how long parts live by a table of ages, or nodes in jobs."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.show import terminal
+from data.errors import DataError
 
 if TYPE_CHECKING:
     import argparse
+
+    from app.answers.reliability.lifetimes import Lifetimes
 
 EXAMPLE = (
     "for i in $(seq 60); do echo $((i * i % 83 + 1)),$((i % 3 > 0)),$((i % 2)); done | "
@@ -21,8 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
+        nargs="?",
         help="CSV or Parquet, a row a part: how old it grew and whether it died; - is standard "
-        "input",
+        "input; without it the nodes in jobs of the store",
     )
     parser.add_argument(
         "--age",
@@ -41,25 +46,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="age from which it was watched, where records begin later than parts did",
     )
-    parser.add_argument("--by", metavar="COLUMN", help="compare groups, e.g. batch")
+    parser.add_argument(
+        "--by",
+        metavar="COLUMN",
+        help="compare groups, e.g. batch; of jobs partition, account or size",
+    )
     parser.add_argument(
         "--unit", metavar="WORD", help="of the ages (default what the column's name says)"
     )
-    options.add(parser, "conf_level", "format")
+    options.add(parser, "store", "selection", "definition", "conf_level", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints how long parts live."""
+    """Prints how long parts live, or nodes run in jobs."""
     from app.answers.reliability import lifetimes
 
-    found = lifetimes.examined(
-        arguments.file,
-        age=arguments.age,
-        died=arguments.died,
-        since=arguments.since_age,
-        by=arguments.by,
-        unit=arguments.unit,
-        conf_level=arguments.conf_level,
-    )
+    if arguments.file is None:
+        found = _of_store(arguments)
+    else:
+        found = lifetimes.of_file(
+            arguments.file,
+            age=arguments.age,
+            died=arguments.died,
+            since=arguments.since_age,
+            by=arguments.by,
+            unit=arguments.unit,
+            conf_level=arguments.conf_level,
+        )
     terminal.write(lifetimes.answer(found), arguments.format)
     return 0
+
+
+def _of_store(arguments: argparse.Namespace) -> Lifetimes:
+    """How long nodes run in jobs of the store."""
+    from app.answers.reliability import lifetimes
+
+    by = arguments.by or "none"
+    if by not in lifetimes.BY:
+        raise DataError(f"--by of jobs must be one of {', '.join(lifetimes.BY)}, got {by!r}")
+    store, ask = options.asking(arguments)
+    with contextlib.closing(store):
+        selection = options.selection(arguments, store)
+        return ask(lifetimes.of_nodes, selection, by, conf_level=arguments.conf_level)

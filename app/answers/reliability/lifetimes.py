@@ -2,38 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.nodes.chance import discoveries
+from analytics.reliability.failure_rate import size_label
 from analytics.reliability.lifetime_families import FEWEST, Fit, fits, hazard_of
 from analytics.reliability.lifetimes import Lives, LogRank, SurvivalCurve, kaplan_meier, log_rank
-from app.answers.content import Answer, Number, Table, composed, counted
-from app.answers.described import Rows, field
+from app.answers.content import Answer, Chart, Number, composed, counted
+from app.answers.described import Field, Rows, field
+from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_reliability
-from data.ingest.readers.tables.lives import LifeFile, read_lives
+from data.ingest.readers.tables.lives import read_lives
+from data.queries.lifetimes import NAMES, node_lives
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from analytics.arrays import Bools
     from analytics.reliability.lifetime_families import Hazard
+    from analytics.reliability.sight import Sight
+    from app.answers.content import Block
+    from app.words.terms import Term
+    from data.filters import Selection
+    from data.store import Store
 
 UNITS = ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
+WHICH = "How long nodes run in jobs until a failure"
+BY = tuple(NAMES)
+"""What attempts can be told apart by."""
 MOST_AGES = 8
 """Ages of the table."""
 MOST_GROUPS = 50
 FALSE_ALARMS = 0.05
-IN_WORDS: Mapping[Hazard, str] = {
-    "infant mortality": "the young die sooner: infant mortality",
-    "wear-out": "the old die sooner: wear-out",
-    "even": "age makes no difference",
-    "too little to tell": "whether age matters cannot be told",
-}
+CLEARLY = 10.0
+"""AIC by which one family beats another beyond doubt (Burnham and Anderson 2002, section 2.6)."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What lives, and the words for it."""
+
+    noun: str
+    nouns: str
+    death: str
+    die: str
+    terms: tuple[Term, Term, Term, Term]
+    """Of those that died, of deaths per time, of the median and of the restricted mean."""
+    hazard: Mapping[Hazard, str]
+
+
+PARTS = Kind(
+    "part",
+    "parts",
+    "death",
+    "die",
+    (
+        of_reliability.DEATHS,
+        of_reliability.DEATH_RATE,
+        of_reliability.MEDIAN_LIFE,
+        of_reliability.MEAN_LIFE,
+    ),
+    {
+        "infant mortality": "the young die sooner: infant mortality",
+        "wear-out": "the old die sooner: wear-out",
+        "even": "age makes no difference",
+        "too little to tell": "whether age matters cannot be told",
+    },
+)
+NODES = Kind(
+    "node in a job",
+    "nodes in jobs",
+    "failure",
+    "fail",
+    (
+        of_reliability.FAILED_RUNNING,
+        of_reliability.FAILED_PER_HOUR,
+        of_reliability.MEDIAN_TO_FAILURE,
+        of_reliability.MEAN_TO_FAILURE,
+    ),
+    {
+        "infant mortality": "failures come early: at start-up, or on bad nodes",
+        "wear-out": "the longer a job runs, the sooner its nodes fail",
+        "even": "how long a job has run makes no difference",
+        "too little to tell": "whether running time matters cannot be told",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -53,10 +112,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Examined:
-    """What the lives of a file show."""
+class Lifetimes:
+    """How long parts or attempts live."""
 
-    file: LifeFile
+    kind: Kind
     unit: str
     lives: Lives
     curve: SurvivalCurve
@@ -65,10 +124,16 @@ class Examined:
     groups_at: float | None
     """Age up to which every group was watched."""
     test: LogRank | None
-    n_groups: int
+    left_out: int
+    """Rows that say no life."""
+    rejected_at: int | None
+    """Line of the first of them that could not be read."""
+    notes: tuple[str, ...]
+    sight: Sight | None = None
+    """On which days failures of attempts could be seen; None of a table, which says who died."""
 
 
-def examined(
+def of_file(
     name: str,
     *,
     age: str | None = None,
@@ -77,8 +142,8 @@ def examined(
     by: str | None = None,
     unit: str | None = None,
     conf_level: float = CONF_LEVEL,
-) -> Examined:
-    """How long the parts of a file live.
+) -> Lifetimes:
+    """How long the parts of a table live.
 
     Raises
     ------
@@ -87,30 +152,93 @@ def examined(
     """
     file = read_lives(name, age=age, died=died, since=since, group=by)
     lives = Lives.of(file.age, file.died, file.since)
-    named = np.array(file.group or (), dtype=object)
-    parts = {
-        str(group): lives_of
-        for group in sorted({str(g) for g in named if g is not None})
-        if (lives_of := _some(file, named == group)).n
-    }
-    groups_at = min((float(part.exit.max()) for part in parts.values()), default=None)
-    return Examined(
-        file,
+    found = _found(
+        PARTS,
         unit or next((u for u in UNITS if u in file.column.casefold()), ""),
         lives,
-        kaplan_meier(lives, conf_level=conf_level),
-        fits(lives, conf_level=conf_level),
-        tuple(_groups(parts, groups_at, conf_level)),
-        groups_at,
-        log_rank([*parts.values()]),
-        len(parts),
+        file.group,
+        lambda own: Lives.of(
+            file.age[own], file.died[own], None if file.since is None else file.since[own]
+        ),
+        conf_level,
+    )
+    return replace(
+        found,
+        left_out=file.n_rejected + lives.n_left_out,
+        rejected_at=file.rejected_at,
+        notes=() if file.since is not None else (FROM_THE_START,),
     )
 
 
-def _some(file: LifeFile, which: Any) -> Lives:
-    """Lives of some rows of a file."""
-    since = None if file.since is None else file.since[which]
-    return Lives.of(file.age[which], file.died[which], since)
+FROM_THE_START = (
+    "Every part counts as watched from age 0. Where records begin later, name the age at which "
+    "each part was first watched (--since-age): those that died before were never seen."
+)
+ONE_NODE = (
+    "Nodes of one attempt run alike and a failure is that of one of them: of a job of N nodes the "
+    "share without failure is that of a node to the power of N."
+)
+TOGETHER = (
+    "Attempts that one incident ended count as independent: intervals are too narrow where "
+    "failures come together."
+)
+
+
+def of_nodes(
+    store: Store, selection: Selection, by: str = "none", *, conf_level: float = CONF_LEVEL
+) -> Lifetimes:
+    """How long a node runs in a job until a failure that counts; all other ends are censored.
+
+    All nodes of an attempt run alike, and a failure is that of one: else long runs, which are
+    large, would look as if time wore them out.
+    """
+    rows, seen = node_lives(store, selection, by), sight.sight(store, selection)
+    if seen.none:
+        rows = {name: column[:0] for name, column in rows.items()}
+    ran, since = (rows[name] / 3600.0 for name in ("ran_s", "since_s"))
+    failures, nodes = rows["failures"], rows["nodes"]
+    names = [size_label(int(n)) for n in rows["name"]] if by == "size" else rows["name"].tolist()
+    lives = Lives.of(ran, failures, since, nodes)
+    found = _found(
+        NODES,
+        "hours",
+        lives,
+        None if by == "none" else names,
+        lambda own: Lives.of(ran[own], failures[own], since[own], nodes[own]),
+        conf_level,
+    )
+    return replace(found, notes=(ONE_NODE, TOGETHER), sight=seen)
+
+
+def _found(
+    kind: Kind,
+    unit: str,
+    lives: Lives,
+    names: Sequence[str | None] | None,
+    some: Callable[[Bools], Lives],
+    conf_level: float,
+) -> Lifetimes:
+    """The curve, its families and the groups by the names of rows."""
+    named = np.array(names or (), dtype=object)
+    parts = {}
+    for name in sorted({str(each) for each in named if each is not None}):
+        part = some(np.asarray(named == name, dtype=bool))
+        if part.n:
+            parts[name] = part
+    at = min((float(part.exit.max()) for part in parts.values()), default=None)
+    return Lifetimes(
+        kind,
+        unit,
+        lives,
+        kaplan_meier(lives, conf_level=conf_level),
+        fits(lives, conf_level=conf_level),
+        tuple(_groups(parts, at, conf_level)),
+        at,
+        log_rank([*parts.values()]),
+        0,
+        None,
+        (),
+    )
 
 
 def _groups(parts: dict[str, Lives], at: float | None, conf_level: float) -> Iterator[Group]:
@@ -136,7 +264,7 @@ def _groups(parts: dict[str, Lives], at: float | None, conf_level: float) -> Ite
         )
 
 
-def answer(found: Examined) -> Answer:
+def answer(found: Lifetimes) -> Answer:
     """The curve, the family that describes it best, and groups."""
     return Answer(
         _sentence(found),
@@ -144,51 +272,64 @@ def answer(found: Examined) -> Answer:
         tuple(_blocks(found)),
         notes=tuple(_notes(found)),
         record=_record(found),
-        sheet=Rows(AGES, _ages(found)).sheet(),
+        sheet=Rows(_age_columns(found), _ages(found)).sheet(),
     )
 
 
-def _sentence(found: Examined) -> str:
-    curve, lives = found.curve, found.lives
-    parts = numbers.counted(lives.n, "part")
+def _sentence(found: Lifetimes) -> str:
+    curve, lives, kind = found.curve, found.lives, found.kind
+    parts = numbers.counted(lives.n, kind.noun, kind.nouns)
+    if found.sight is not None and found.sight.none:
+        return sight.refused(WHICH, found.sight)
     if not lives.n:
-        return "No life can be judged: no row has an age at which it was watched."
+        return f"No {kind.noun} can be judged: none was watched."
     if not lives.n_deaths:
+        most = lives.rate(curve.conf_level).upper
         return (
-            f"None of {parts} died in {_time(found, lives.exposure)}: "
-            f"at most {_per(found, lives.rate(curve.conf_level).upper)}."
+            f"No {kind.death} of {parts} in {_time(found, lives.exposure)}: at most "
+            f"{numbers.number(most)} {_unit_of_rate(found)}."
         )
-    hazard = IN_WORDS[hazard_of(found.fits)[0]]
+    hazard = kind.hazard[hazard_of(found.fits)[0]]
     half = curve.quantile(0.5)
     if half.value is not None:
-        return f"Half of {parts} die within {_time(found, half.value)}; {hazard}."
+        return f"Half of {parts} {kind.die} within {_time(found, half.value)}; {hazard}."
     last = _ages(found)[-1]
     share = numbers.percent(last.survival.value)
-    return f"{share} of {parts} live longer than {_time(found, last.age)}; {hazard}."
+    return f"{share} of {parts} do not {kind.die} within {_time(found, last.age)}; {hazard}."
 
 
-def _headlines(found: Examined) -> Iterator[Number]:
-    curve, lives = found.curve, found.lives
-    watched = f"watched for {_time(found, lives.exposure)}, up to an age of {curve.last:,.4g}"
-    yield counted(of_reliability.DEATHS, lives.n_deaths, of=lives.n, noun="parts", basis=watched)
-    yield _measured(of_reliability.DEATH_RATE, lives.rate(curve.conf_level), _unit_of_rate(found))
-    yield _measured(of_reliability.MEDIAN_LIFE, curve.quantile(0.5), found.unit)
-    yield _measured(of_reliability.MEAN_LIFE, curve.restricted_mean(), found.unit)
+def _headlines(found: Lifetimes) -> Iterator[Number]:
+    curve, lives, kind = found.curve, found.lives, found.kind
+    died, rate, median, mean = kind.terms
+    if found.sight is not None and found.sight.none:
+        yield from (sight.number(term) for term in (*kind.terms, of_reliability.SHAPE))
+        return
+    watched = f"in {_time(found, lives.exposure)}, the longest {_time(found, curve.last)}"
+    yield counted(died, lives.n_deaths, of=lives.n, noun=kind.nouns, basis=watched)
+    for term, value, unit in (
+        (rate, lives.rate(curve.conf_level), "" if found.sight else _unit_of_rate(found)),
+        (median, curve.quantile(0.5), found.unit),
+        (mean, curve.restricted_mean(), found.unit),
+    ):
+        yield _measured(term, value, unit, kind)
     hazard, shape = hazard_of(found.fits)
     if shape is None:
-        fewer = f"fewer than {FEWEST} deaths, or all at one age"
+        fewer = f"fewer than {FEWEST} {kind.death}s, or all at one age"
         yield composed(of_reliability.SHAPE, numbers.UNKNOWN, fewer)
     else:
-        yield _measured(of_reliability.SHAPE, shape, "", says=hazard)
+        yield _measured(of_reliability.SHAPE, shape, "", kind, says=hazard)
 
 
-def _measured(term: Any, estimate: Estimate, unit: str, *, says: str = "") -> Number:
+def _measured(term: Term, estimate: Estimate, unit: str, kind: Kind, *, says: str = "") -> Number:
     """A quantity in a unit of its own with its interval; the bound where only that is known."""
     interval = numbers.interval(estimate) if estimate.has_width else ""
-    printed = numbers.number(estimate.value)
-    if estimate.value is None and estimate.lower is not None:
-        printed = f"above {numbers.number(estimate.lower)}"
-    basis = "; ".join(filter(None, (interval, says, numbers.counted(estimate.n, "death"))))
+    known = estimate.value is not None
+    printed = numbers.number(estimate.value if known else estimate.lower)
+    if not known and estimate.lower is not None:
+        printed = f"above {printed}"
+    if unit and (known or estimate.lower is not None):
+        printed = f"{printed} {unit}"
+    basis = "; ".join(filter(None, (interval, says, numbers.counted(estimate.n, kind.death))))
     return Number(term, printed, basis, interval, numbers.count(estimate.n), estimate, unit)
 
 
@@ -204,13 +345,17 @@ class _Age:
     deaths: int
 
 
-AGES = (
-    Column("age", "Age", "number"),
-    Column("survival", "Live longer", "share"),
-    Column("described", "By the best family", "ratio", none="no family"),
-    Column("at_risk", "Watched then", "count"),
-    Column("deaths", "Deaths up to then", "count"),
-)
+def _age_columns(found: Lifetimes) -> tuple[Column | Field, ...]:
+    kind = found.kind
+    return (
+        Column("age", "After", "number", found.unit),
+        Column("survival", f"Without {kind.death}", "share"),
+        Column("described", "By the best family", "ratio", none="no family"),
+        Column("at_risk", "Watched then", "count"),
+        Column("deaths", f"{kind.death.capitalize()}s until then", "count"),
+    )
+
+
 FITS = (
     Column("family", "Family"),
     field("parameters", "Parameters", of=lambda fit: ", ".join(
@@ -220,35 +365,48 @@ FITS = (
     Column("aic", "AIC", "count"),
     Column("more", "Above the best", "count"),
 )  # fmt: skip
-GROUPS = (
-    Column("name", "Group"),
-    Column("lives", "Parts", "count"),
-    Column("deaths", "Deaths", "count"),
-    field("rate", "Deaths per unit of time", "number", "rate.value"),
-    field("rate_interval", "Interval", of=lambda group: numbers.interval(group.rate)),
-    Column("survival", "Live longer", "share"),
-    Column("differs", "Unlike all others", "flag", none="cannot be told"),
-)
 
 
-def _blocks(found: Examined) -> Iterator[Table]:
-    yield Rows(AGES, _ages(found)).table("ages", "How many live how long", empty="No lives.")
+def _group_columns(found: Lifetimes) -> tuple[Column | Field, ...]:
+    kind = found.kind
+    deaths = f"{kind.death.capitalize()}s"
+    at = "" if found.groups_at is None else f" for {_time(found, found.groups_at)}"
+    return (
+        Column("name", "Group"),
+        Column("lives", kind.nouns.capitalize(), "count"),
+        Column("deaths", deaths, "count"),
+        field("rate", f"{deaths} {_unit_of_rate(found)}", "number", "rate.value"),
+        field("rate_interval", "Interval", of=lambda group: numbers.interval(group.rate)),
+        Column("survival", f"Without {kind.death}{at}", "share"),
+        Column("differs", "Unlike all others", "flag", none="cannot be told"),
+    )
+
+
+def _blocks(found: Lifetimes) -> Iterator[Block]:
+    kind = found.kind
+    if found.sight is not None and found.sight.none:
+        yield sight.missing("ages", WHICH, found.sight)
+        return
+    yield Chart(
+        "reliability.survival",
+        f"How many {kind.nouns} do not {kind.die}, and for how long?",
+        f"Share of {kind.nouns} without {kind.death}, by time",
+        (found.curve, found.fits[:1]),
+        options={"unit": found.unit, "nouns": kind.nouns, "death": kind.death},
+        rows=Rows(_age_columns(found), _ages(found)),
+    )
+    yield Rows(_age_columns(found), _ages(found)).table(
+        "ages", f"How many {kind.nouns} do not {kind.die}", empty=f"No {kind.nouns}."
+    )
     best = found.fits[0].aic if found.fits else 0.0
     rows = [_Described(fit.family, fit.parameters, fit.aic, fit.aic - best) for fit in found.fits]
     yield Rows(FITS, rows).table(
         "families",
         "Families that describe it",
-        empty=f"None is fitted below {FEWEST} deaths at two ages.",
+        empty=f"None is fitted below {FEWEST} {kind.death}s at two ages.",
     )
-    if found.file.group is not None:
-        at = (
-            ""
-            if found.groups_at is None
-            else f": who lives longer than {_time(found, found.groups_at)}"
-        )
-        yield Rows(GROUPS, found.groups[:MOST_GROUPS]).table(
-            "groups", f"Groups{at}", empty="No row names a group."
-        )
+    if found.groups:
+        yield Rows(_group_columns(found), found.groups[:MOST_GROUPS]).table("groups", "Groups")
 
 
 @dataclass(frozen=True)
@@ -261,7 +419,7 @@ class _Described:
     more: float
 
 
-def _ages(found: Examined) -> list[_Age]:
+def _ages(found: Lifetimes) -> list[_Age]:
     """Survival at round ages up to the last watched."""
     curve = found.curve
     if not found.lives.n:
@@ -293,29 +451,24 @@ def _round_ages(last: float) -> Any:
     return step * np.arange(1, max(int(np.floor(last / step + 1e-9)), 1) + 1)
 
 
-def _notes(found: Examined) -> Iterator[str]:
+def _notes(found: Lifetimes) -> Iterator[str]:
+    if found.sight is not None and found.sight.none:
+        return
     if found.test is not None:
         yield (
             f"Did all groups live equally long, chance would set them as far apart with p = "
             f"{found.test.p_value:.2g} (log-rank, {found.test.df} df). Each is compared with all "
             "others together, at a false-discovery rate of 5 %."
         )
-    left_out = found.file.n_rejected + found.lives.n_left_out
-    if left_out:
-        first = found.file.rejected_at
-        line = "" if first is None else f", the first of line {first}"
+    if found.left_out:
+        line = "" if found.rejected_at is None else f", the first of line {found.rejected_at}"
         yield (
-            f"{numbers.counted(left_out, 'row')} left out{line}: no age, no end that is known, or "
-            "not watched before it left."
+            f"{numbers.counted(found.left_out, 'row')} left out{line}: no age, no end that is "
+            "known, or not watched before it left."
         )
-    if found.file.since is None:
-        yield (
-            "Every part counts as watched from age 0. Where records begin later, name the age at "
-            "which each part was first watched (--since-age): those that died before were never "
-            "seen."
-        )
-    if found.n_groups > MOST_GROUPS:
-        yield f"{found.n_groups - MOST_GROUPS:,} more groups are in JSON."
+    yield from found.notes
+    if len(found.groups) > MOST_GROUPS:
+        yield f"{len(found.groups) - MOST_GROUPS:,} more groups are in JSON."
     best, weibull = (
         found.fits[0] if found.fits else None,
         next((fit for fit in found.fits if fit.family == "weibull"), None),
@@ -326,24 +479,17 @@ def _notes(found: Examined) -> Iterator[str]:
             f"read out (AIC {weibull.aic - best.aic:,.0f} lower): the hazard may turn with age, or "
             "groups of several kinds are mixed."
         )
-    yield (
-        "Bounds of the curve are those of log(-log S) with Greenwood's variance. Parts that died "
-        "together count as independent."
-    )
+    yield "Bounds of the curve are those of log(-log S) with Greenwood's variance."
 
 
-CLEARLY = 10.0
-"""AIC by which one family beats another beyond doubt (Burnham and Anderson 2002, section 2.6)."""
-
-
-def _record(found: Examined) -> dict[str, Any]:
+def _record(found: Lifetimes) -> dict[str, Any]:
     curve, lives = found.curve, found.lives
     hazard, shape = hazard_of(found.fits)
     return {
         "unit": found.unit or None,
         "n": lives.n,
         "n_deaths": lives.n_deaths,
-        "n_left_out": found.file.n_rejected + lives.n_left_out,
+        "n_left_out": found.left_out,
         "exposure": lives.exposure,
         "rate": lives.rate(curve.conf_level),
         "median": curve.quantile(0.5),
@@ -373,16 +519,13 @@ def _record(found: Examined) -> dict[str, Any]:
         "groups_at": found.groups_at,
         "log_rank": None if found.test is None else asdict(found.test),
         "conf_level": curve.conf_level,
+        **({} if found.sight is None else sight.record(found.sight)),
     }
 
 
-def _time(found: Examined, age: float) -> str:
+def _time(found: Lifetimes, age: float) -> str:
     return f"{numbers.number(age)} {found.unit}".strip()
 
 
-def _unit_of_rate(found: Examined) -> str:
+def _unit_of_rate(found: Lifetimes) -> str:
     return f"per {found.unit.removesuffix('s')}" if found.unit else "per unit of time"
-
-
-def _per(found: Examined, rate: float | None) -> str:
-    return f"{numbers.number(rate)} {_unit_of_rate(found)}"

@@ -116,3 +116,28 @@ SHAPE = Term(
     equation="S(t) = exp(-(t / scale)^shape)",
     pages=_LIVES,
 )
+FAILED_RUNNING = Term(
+    "Failed in jobs",
+    "Attempts that ended in a failure that counts, each that of one node. All other nodes count "
+    "for as long as their attempts ran.",
+    unit="nodes in jobs",
+    pages=_LIVES,
+)
+FAILED_PER_HOUR = Term(
+    "Failures per node-hour",
+    "Failures over the hours that nodes ran in jobs; a job with a part of a node's GPUs holds that "
+    "part.",
+    pages=_LIVES,
+)
+MEDIAN_TO_FAILURE = Term(
+    "Median time to failure",
+    "Running time of a job by which half of its nodes would have failed, by the Kaplan-Meier "
+    "curve; unknown where the curve ends before.",
+    pages=_LIVES,
+)
+MEAN_TO_FAILURE = Term(
+    "Mean time to failure, restricted",
+    "Area under the Kaplan-Meier curve up to the longest time that any job ran: what a node would "
+    "run of that time on average before a failure.",
+    pages=_LIVES,
+)

@@ -84,7 +84,7 @@ def test_none_died_says_what_that_leaves_open(faultline: Any, tmp_path: Path) ->
     assert found["hazard"] == "too little to tell"
     assert found["rate"]["upper"] == pytest.approx(2.9957 / 60, rel=1e-4)
     told = faultline("survival", path, "--format", "table").out
-    assert "None of 3 parts died in 60.0 hours: at most 0.0499 per hour." in told
+    assert "No death of 3 parts in 60.0 hours: at most 0.0499 per hour." in told
 
 
 def test_rows_that_say_nothing_are_left_out_and_told(faultline: Any, tmp_path: Path) -> None:
@@ -129,3 +129,20 @@ def test_the_gpus_of_titan(faultline: Any) -> None:
     assert round(found["shape"]["value"], 4) == 2.8794
     rates = {group["name"]: round(group["rate"]["value"], 5) for group in found["groups"]}
     assert rates == {"old": 0.06637, "new": 0.00247}
+
+
+def test_nodes_in_jobs_of_the_store(faultline: Any, demo_store: Path) -> None:
+    options = ("--store", str(demo_store), "--format", "json")
+    found = faultline("survival", *options, "--by", "size").json
+    rate = faultline("mttf", *options, "--min-gpus", "0").json
+    assert found["n_deaths"] == rate["failures"]
+    assert found["exposure"] / 24 == pytest.approx(rate["exposure_node_days"], rel=1e-5)
+    assert sum(group["deaths"] for group in found["groups"]) == found["n_deaths"]
+    part = faultline("survival", *options, "--min-gpus", "64").json
+    assert 0 < part["n_deaths"] < found["n_deaths"]
+
+
+def test_of_jobs_only_some_columns_tell_groups_apart(faultline: Any, demo_store: Path) -> None:
+    said = faultline("survival", "--store", str(demo_store), "--by", "rack")
+    assert said.code == 2
+    assert "--by of jobs must be one of none, partition, account, size, got 'rack'" in said.err

@@ -161,3 +161,25 @@ def test_the_rate_by_driver_is_a_ratio_with_what_it_rests_on(
     assert any("535.161.08" in text.value for text in page.markdown)
     (ratios,) = (frame.value for frame in page.dataframe if "crude_ratio" in frame.value.columns)
     assert sorted(ratios["level"]) == ["535.161.08", "550.127.05"]
+
+
+def test_lifetimes_stand_in_a_tab_of_their_own(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, mttf_tab="Lifetimes", lives_by="size")
+    assert not page.exception
+    assert any("nodes in jobs" in text.value for text in page.markdown)
+    assert "Weibull shape" in {metric.label for metric in page.metric}
+    assert any("log-rank" in text.value for text in page.caption)
+
+
+def test_where_no_failure_could_be_seen_lifetimes_cannot_be_judged(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(
+        demo_store, PAGE, mttf_tab="Lifetimes", period="custom",
+        **{"from": "1999-01-01T00:00", "to": "1999-02-01T00:00"},
+    )  # fmt: skip
+    assert not page.exception
+    assert "Weibull shape" not in {metric.label for metric in page.metric}
+    assert any("cannot be judged" in text.value for text in page.markdown)

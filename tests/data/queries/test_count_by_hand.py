@@ -18,6 +18,7 @@ from analytics.reliability.failure_rate import size_class
 from analytics.reliability.mttf import mttf_report
 from data.filters import Selection
 from data.queries import rate_groups, reliability
+from data.queries.lifetimes import NAMES, node_lives
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -222,6 +223,7 @@ def test_a_random_store_counts_as_by_hand(
         counts = replace(counts, evidence=None)
         _compare_days(counts, hand, store)
         _compare_sizes(counts, hand)
+        _compare_lives(store, hand)
         _compare_single_failures(counts, hand)
         _compare_nodes(counts, Hand(rows, selection.rows))
         for by in RATE_GROUPS:
@@ -275,6 +277,21 @@ def _compare_sizes(counts: Any, hand: Hand) -> None:
         {name: n for name, n in days.items() if n or failures[name]}
     )
     assert Counter({name: c.mttf_hours.n for name, c in found.items()}) == failures
+
+
+def _compare_lives(store: Store, hand: Hand) -> None:
+    """Lives of nodes in jobs hold the exposure and the failures of the rate, whatever they are told
+    apart by; times are whole seconds there."""
+    size = hand.selection.min_gpus
+    days = sum(
+        part * hand.weight(job) for job in hand.attempts(size) for _, part in hand.running(job)
+    )
+    failures = len(list(hand.failures(size)))
+    for by in NAMES:
+        lives = node_lives(store, hand.selection, by)
+        seconds = float((lives["nodes"] * (lives["ran_s"] - lives["since_s"])).sum())
+        assert seconds / 86_400 == pytest.approx(days, abs=float(lives["nodes"].sum()) / 86_400)
+        assert lives["failures"].sum() == failures
 
 
 def _compare_single_failures(counts: Any, hand: Hand) -> None:
