@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from analytics.arrays import Bools, Floats
+    from analytics.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Lives:
     """Age from which it was watched, >= 0 and below `exit`: one that died before was never seen."""
     weight: Floats
     """Parts that a row stands for: all of them are at risk until its exit."""
+    rows: Ints
+    """Places of these rows among those that were given."""
     n_left_out: int = 0
     """Rows without a usable age."""
 
@@ -81,12 +83,19 @@ class Lives:
         left = np.where(left == 0, above.min() / 2 if len(above) else np.nan, left)
         usable = np.isfinite(left) & (since >= 0) & (since < left) & (left > 0)
         usable &= np.isfinite(number) & (number > 0) & np.isfinite(deaths)
-        left_out = int((~usable).sum())
-        return cls(left[usable], deaths[usable], since[usable], number[usable], left_out)
+        kept = np.flatnonzero(usable)
+        left_out = len(left) - len(kept)
+        return cls(left[kept], deaths[kept], since[kept], number[kept], kept, left_out)
 
     def some(self, which: Bools) -> Lives:
         """Some of them."""
-        return Lives(self.exit[which], self.deaths[which], self.entry[which], self.weight[which])
+        return Lives(
+            self.exit[which],
+            self.deaths[which],
+            self.entry[which],
+            self.weight[which],
+            self.rows[which],
+        )
 
     @cached_property
     def n(self) -> int:
@@ -121,7 +130,7 @@ class Lives:
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("exit", "deaths", "entry", "weight")
         )
-        return cls(exit_, deaths, entry, weight)
+        return cls(exit_, deaths, entry, weight, np.arange(len(exit_)))
 
     def table(self, at: Floats) -> tuple[Floats, Floats]:
         """Deaths at these ages, which rise, and lives at risk just before."""

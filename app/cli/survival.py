@@ -12,7 +12,7 @@ from data.errors import DataError
 if TYPE_CHECKING:
     import argparse
 
-    from app.answers.reliability.lifetimes import Lifetimes
+    from app.answers.reliability.lives import Lifetimes
 
 EXAMPLE = (
     "for i in $(seq 60); do echo $((i * i % 83 + 1)),$((i % 3 > 0)),$((i % 2)); done | "
@@ -52,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare groups, e.g. batch; of jobs partition, account or size",
     )
     parser.add_argument(
+        "--cause",
+        metavar="COLUMN[,COLUMN]",
+        help="what parts died of: a column that names it, or several, a cause each, of 1 and 0",
+    )
+    parser.add_argument(
         "--unit", metavar="WORD", help="of the ages (default what the column's name says)"
     )
     options.add(parser, "store", "selection", "definition", "conf_level", "format")
@@ -59,19 +64,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints how long parts live, or nodes run in jobs."""
-    from app.answers.reliability import lifetimes
+    from app.answers.reliability import lifetimes, lives
+    from data.ingest.readers.tables.lives import LifeColumns
 
     if arguments.file is None:
         found = _of_store(arguments)
     else:
-        found = lifetimes.of_file(
-            arguments.file,
-            age=arguments.age,
-            died=arguments.died,
-            since=arguments.since_age,
-            by=arguments.by,
-            unit=arguments.unit,
-            conf_level=arguments.conf_level,
+        columns = LifeColumns(
+            arguments.age,
+            arguments.died,
+            arguments.since_age,
+            arguments.by,
+            tuple(arguments.cause.split(",")) if arguments.cause else (),
+        )
+        found = lives.of_file(
+            arguments.file, columns, unit=arguments.unit, conf_level=arguments.conf_level
         )
     terminal.write(lifetimes.answer(found), arguments.format)
     return 0
@@ -79,12 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_store(arguments: argparse.Namespace) -> Lifetimes:
     """How long nodes run in jobs of the store."""
-    from app.answers.reliability import lifetimes
+    from app.answers.reliability import lives
 
     by = arguments.by or "none"
-    if by not in lifetimes.BY:
-        raise DataError(f"--by of jobs must be one of {', '.join(lifetimes.BY)}, got {by!r}")
+    if by not in lives.BY:
+        raise DataError(f"--by of jobs must be one of {', '.join(lives.BY)}, got {by!r}")
     store, ask = options.asking(arguments)
     with contextlib.closing(store):
         selection = options.selection(arguments, store)
-        return ask(lifetimes.of_nodes, selection, by, conf_level=arguments.conf_level)
+        return ask(lives.of_nodes, selection, by, conf_level=arguments.conf_level)

@@ -2,266 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.estimate import CONF_LEVEL, Estimate
-from analytics.nodes.chance import discoveries
-from analytics.reliability.failure_rate import size_label
-from analytics.reliability.lifetime_families import FEWEST, Fit, fits, hazard_of
-from analytics.reliability.lifetimes import Lives, LogRank, SurvivalCurve, kaplan_meier, log_rank
+from analytics.reliability.lifetime_families import FEWEST, hazard_of
 from app.answers.content import Answer, Chart, Number, composed, counted
 from app.answers.described import Field, Rows, field
 from app.answers.reliability import sight
+from app.answers.reliability.lives import CLEARLY, MOST_AGES, MOST_GROUPS, WHICH, Kind, Lifetimes
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_reliability
-from data.ingest.readers.tables.lives import read_lives
-from data.queries.lifetimes import NAMES, node_lives
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from analytics.arrays import Bools
-    from analytics.reliability.lifetime_families import Hazard
-    from analytics.reliability.sight import Sight
+    from analytics.estimate import Estimate
     from app.answers.content import Block
     from app.words.terms import Term
-    from data.filters import Selection
-    from data.store import Store
-
-UNITS = ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
-WHICH = "How long nodes run in jobs until a failure"
-BY = tuple(NAMES)
-"""What attempts can be told apart by."""
-MOST_AGES = 8
-"""Ages of the table."""
-MOST_GROUPS = 50
-FALSE_ALARMS = 0.05
-CLEARLY = 10.0
-"""AIC by which one family beats another beyond doubt (Burnham and Anderson 2002, section 2.6)."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What lives, and the words for it."""
-
-    noun: str
-    nouns: str
-    death: str
-    die: str
-    terms: tuple[Term, Term, Term, Term]
-    """Of those that died, of deaths per time, of the median and of the restricted mean."""
-    hazard: Mapping[Hazard, str]
-
-
-PARTS = Kind(
-    "part",
-    "parts",
-    "death",
-    "die",
-    (
-        of_reliability.DEATHS,
-        of_reliability.DEATH_RATE,
-        of_reliability.MEDIAN_LIFE,
-        of_reliability.MEAN_LIFE,
-    ),
-    {
-        "infant mortality": "the young die sooner: infant mortality",
-        "wear-out": "the old die sooner: wear-out",
-        "even": "age makes no difference",
-        "too little to tell": "whether age matters cannot be told",
-    },
-)
-NODES = Kind(
-    "node in a job",
-    "nodes in jobs",
-    "failure",
-    "fail",
-    (
-        of_reliability.FAILED_RUNNING,
-        of_reliability.FAILED_PER_HOUR,
-        of_reliability.MEDIAN_TO_FAILURE,
-        of_reliability.MEAN_TO_FAILURE,
-    ),
-    {
-        "infant mortality": "failures come early: at start-up, or on bad nodes",
-        "wear-out": "the longer a job runs, the sooner its nodes fail",
-        "even": "how long a job has run makes no difference",
-        "too little to tell": "whether running time matters cannot be told",
-    },
-)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Lives of one group."""
-
-    name: str
-    lives: int
-    deaths: int
-    rate: Estimate
-    """Deaths per unit of time watched."""
-    survival: Estimate
-    """At the age that the table of groups names."""
-    differs: bool | None
-    """Whether it lives otherwise than all others, at a false-discovery rate of 5 %; None where that
-    cannot be told."""
-
-
-@dataclass(frozen=True)
-class Lifetimes:
-    """How long parts or attempts live."""
-
-    kind: Kind
-    unit: str
-    lives: Lives
-    curve: SurvivalCurve
-    fits: tuple[Fit, ...]
-    groups: tuple[Group, ...]
-    groups_at: float | None
-    """Age up to which every group was watched."""
-    test: LogRank | None
-    left_out: int
-    """Rows that say no life."""
-    rejected_at: int | None
-    """Line of the first of them that could not be read."""
-    notes: tuple[str, ...]
-    sight: Sight | None = None
-    """On which days failures of attempts could be seen; None of a table, which says who died."""
-
-
-def of_file(
-    name: str,
-    *,
-    age: str | None = None,
-    died: str | None = None,
-    since: str | None = None,
-    by: str | None = None,
-    unit: str | None = None,
-    conf_level: float = CONF_LEVEL,
-) -> Lifetimes:
-    """How long the parts of a table live.
-
-    Raises
-    ------
-    DataError
-        Where it cannot be read or holds no life.
-    """
-    file = read_lives(name, age=age, died=died, since=since, group=by)
-    lives = Lives.of(file.age, file.died, file.since)
-    found = _found(
-        PARTS,
-        unit or next((u for u in UNITS if u in file.column.casefold()), ""),
-        lives,
-        file.group,
-        lambda own: Lives.of(
-            file.age[own], file.died[own], None if file.since is None else file.since[own]
-        ),
-        conf_level,
-    )
-    return replace(
-        found,
-        left_out=file.n_rejected + lives.n_left_out,
-        rejected_at=file.rejected_at,
-        notes=() if file.since is not None else (FROM_THE_START,),
-    )
-
-
-FROM_THE_START = (
-    "Every part counts as watched from age 0. Where records begin later, name the age at which "
-    "each part was first watched (--since-age): those that died before were never seen."
-)
-ONE_NODE = (
-    "Nodes of one attempt run alike and a failure is that of one of them: of a job of N nodes the "
-    "share without failure is that of a node to the power of N."
-)
-TOGETHER = (
-    "Attempts that one incident ended count as independent: intervals are too narrow where "
-    "failures come together."
-)
-
-
-def of_nodes(
-    store: Store, selection: Selection, by: str = "none", *, conf_level: float = CONF_LEVEL
-) -> Lifetimes:
-    """How long a node runs in a job until a failure that counts; all other ends are censored.
-
-    All nodes of an attempt run alike, and a failure is that of one: else long runs, which are
-    large, would look as if time wore them out.
-    """
-    rows, seen = node_lives(store, selection, by), sight.sight(store, selection)
-    if seen.none:
-        rows = {name: column[:0] for name, column in rows.items()}
-    ran, since = (rows[name] / 3600.0 for name in ("ran_s", "since_s"))
-    failures, nodes = rows["failures"], rows["nodes"]
-    names = [size_label(int(n)) for n in rows["name"]] if by == "size" else rows["name"].tolist()
-    lives = Lives.of(ran, failures, since, nodes)
-    found = _found(
-        NODES,
-        "hours",
-        lives,
-        None if by == "none" else names,
-        lambda own: Lives.of(ran[own], failures[own], since[own], nodes[own]),
-        conf_level,
-    )
-    return replace(found, notes=(ONE_NODE, TOGETHER), sight=seen)
-
-
-def _found(
-    kind: Kind,
-    unit: str,
-    lives: Lives,
-    names: Sequence[str | None] | None,
-    some: Callable[[Bools], Lives],
-    conf_level: float,
-) -> Lifetimes:
-    """The curve, its families and the groups by the names of rows."""
-    named = np.array(names or (), dtype=object)
-    parts = {}
-    for name in sorted({str(each) for each in named if each is not None}):
-        part = some(np.asarray(named == name, dtype=bool))
-        if part.n:
-            parts[name] = part
-    at = min((float(part.exit.max()) for part in parts.values()), default=None)
-    return Lifetimes(
-        kind,
-        unit,
-        lives,
-        kaplan_meier(lives, conf_level=conf_level),
-        fits(lives, conf_level=conf_level),
-        tuple(_groups(parts, at, conf_level)),
-        at,
-        log_rank([*parts.values()]),
-        0,
-        None,
-        (),
-    )
-
-
-def _groups(parts: dict[str, Lives], at: float | None, conf_level: float) -> Iterator[Group]:
-    """Each group beside all others, the most deaths first."""
-    tests = (
-        [
-            log_rank([one, Lives.joined([parts[other] for other in parts if other != name])])
-            for name, one in parts.items()
-        ]
-        if len(parts) > 1
-        else [None] * len(parts)
-    )
-    told = discoveries(np.array([t.p_value if t else 1.0 for t in tests]), FALSE_ALARMS)
-    listed = zip(parts.items(), tests, told.tolist(), strict=True)
-    for (name, lives), test, differs in sorted(listed, key=lambda row: -row[0][1].n_deaths):
-        yield Group(
-            name,
-            lives.n,
-            lives.n_deaths,
-            lives.rate(conf_level),
-            kaplan_meier(lives, conf_level=conf_level).at(at or 0.0),
-            differs if test is not None else None,
-        )
 
 
 def answer(found: Lifetimes) -> Answer:
@@ -405,6 +165,10 @@ def _blocks(found: Lifetimes) -> Iterator[Block]:
         "Families that describe it",
         empty=f"None is fitted below {FEWEST} {kind.death}s at two ages.",
     )
+    if found.causes:
+        yield Rows(_cause_columns(found), _by_cause(found)).table(
+            "causes", f"What they {kind.die} of, within {_time(found, _last(found))}"
+        )
     if found.groups:
         yield Rows(_group_columns(found), found.groups[:MOST_GROUPS]).table("groups", "Groups")
 
@@ -417,6 +181,46 @@ class _Described:
     parameters: Mapping[str, Estimate]
     aic: float
     more: float
+
+
+@dataclass(frozen=True)
+class _OfCause:
+    """One row of the table of causes."""
+
+    cause: str
+    deaths: int
+    incidence: Estimate
+    without: Estimate
+    p_value: float | None
+
+
+def _cause_columns(found: Lifetimes) -> tuple[Column | Field, ...]:
+    return (
+        Column("cause", "Cause"),
+        Column("deaths", f"{found.kind.death.capitalize()}s", "count"),
+        Column("incidence", "Die of it", "share"),
+        Column("without", "Live on if it had ended none", "share"),
+        Column("p_value", "All groups alike (p)", "number", none="not compared"),
+    )
+
+
+def _last(found: Lifetimes) -> float:
+    """The last round age."""
+    return _ages(found)[-1].age
+
+
+def _by_cause(found: Lifetimes) -> list[_OfCause]:
+    at = _last(found)
+    return [
+        _OfCause(
+            cause.incidence.cause,
+            cause.incidence.n_deaths,
+            cause.incidence.at(at),
+            cause.without.at(at),
+            None if cause.test is None else cause.test.p_value,
+        )
+        for cause in found.causes
+    ]
 
 
 def _ages(found: Lifetimes) -> list[_Age]:
@@ -466,6 +270,11 @@ def _notes(found: Lifetimes) -> Iterator[str]:
             f"{numbers.counted(found.left_out, 'row')} left out{line}: no age, no end that is "
             "known, or not watched before it left."
         )
+    if found.causes:
+        yield (
+            "Shares by cause add up to those that died. What one cause less would spare is an "
+            "upper bound: a part that is weak against one may be weak against another."
+        )
     yield from found.notes
     if len(found.groups) > MOST_GROUPS:
         yield f"{len(found.groups) - MOST_GROUPS:,} more groups are in JSON."
@@ -514,6 +323,24 @@ def _record(found: Lifetimes) -> dict[str, Any]:
                 "aic": fit.aic,
             }
             for fit in found.fits
+        ],
+        "causes": [
+            {
+                "cause": cause.incidence.cause,
+                "n_deaths": cause.incidence.n_deaths,
+                "age": cause.incidence.age.tolist(),
+                "incidence": cause.incidence.incidence.tolist(),
+                "by_age": [
+                    {
+                        "age": row.age,
+                        "incidence": cause.incidence.at(row.age),
+                        "survival_without": cause.without.at(row.age),
+                    }
+                    for row in _ages(found)
+                ],
+                "gray": None if cause.test is None else asdict(cause.test),
+            }
+            for cause in found.causes
         ],
         "groups": [asdict(group) for group in found.groups],
         "groups_at": found.groups_at,

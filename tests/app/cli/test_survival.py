@@ -11,6 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+LIVES = Path(__file__).resolve().parents[2] / "references" / "lives.csv"
 TITAN = Path(__file__).resolve().parents[4] / "shared" / "data" / "titan" / "gc_summary_loc.csv"
 
 
@@ -114,6 +115,30 @@ def test_a_table_without_a_life_is_refused(faultline: Any, tmp_path: Path) -> No
     said = faultline("survival", table(tmp_path / "lives.csv", [("a", "b")]))
     assert said.code == 2
     assert "holds no life (1 rows left out, the first of line 2)" in said.err
+
+
+def test_causes_stand_beside_what_one_of_them_less_would_spare(faultline: Any) -> None:
+    options = (str(LIVES), "--cause", "cause", "--by", "batch", "--format")
+    found = faultline("survival", *options, "json").json
+    last = found["ages"][-1]
+    shares = [cause["by_age"][-1]["incidence"]["value"] for cause in found["causes"]]
+    assert sum(shares) == pytest.approx(1 - last["survival"]["value"], abs=1e-12)
+    assert {cause["cause"]: cause["n_deaths"] for cause in found["causes"]} == {
+        "link": 83, "memory": 82,
+    }  # fmt: skip
+    for cause in found["causes"]:
+        assert cause["by_age"][-1]["survival_without"]["value"] > last["survival"]["value"]
+        assert 0 < cause["gray"]["p_value"] < 1
+    assert "upper bound" in faultline("survival", *options, "table").err
+
+
+def test_several_columns_of_causes_tell_who_died_of_both(faultline: Any, tmp_path: Path) -> None:
+    rows = [(1, 1, 1, 0), (2, 1, 1, 1), (3, 1, 0, 1), (4, 1, 0, 0), (5, 0, 1, 1)]
+    path = table(tmp_path / "lives.csv", rows, "days,died,bus,memory")
+    found = faultline("survival", path, "--cause", "bus,memory", "--format", "json").json
+    assert {cause["cause"]: cause["n_deaths"] for cause in found["causes"]} == {
+        "bus": 1, "bus and memory": 1, "memory": 1, "unknown": 1,
+    }  # fmt: skip
 
 
 @pytest.mark.skipif(not TITAN.exists(), reason=f"the GPUs of Titan are not at {TITAN}")

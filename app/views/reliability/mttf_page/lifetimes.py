@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.content import Missing
-from app.answers.reliability import lifetimes
+from app.answers.reliability import lifetimes, lives
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import inputs
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def show(scope: Scope) -> None:
     """Draws the curve, families and groups."""
-    told_apart = inputs.choice("Tell apart by", lifetimes.BY, default="none", key="lives_by")
-    found = lifetimes.answer(ask(lifetimes.of_nodes, scope.selection, told_apart))
+    told_apart = inputs.choice("Tell apart by", lives.BY, default="none", key="lives_by")
+    found = lifetimes.answer(ask(lives.of_nodes, scope.selection, told_apart))
     if not isinstance(found.blocks[0], Missing):  # which says the same, and what to do
         st.markdown(escaping.escaped(found.sentence))
         page.headlines(found.numbers, scope)

@@ -17,7 +17,7 @@ from data.ingest.formats.tabular import opened_table
 from data.limits import DEFAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from analytics.arrays import Bools, Floats
     from data.ingest.formats.tabular import Record
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 AGES: Final = ("age", "duration", "duration_s", "hours", "days", "years", "time")
 """Columns of an age, in the order in which they are looked for."""
 DEATHS: Final = ("died", "dead", "failed", "event_observed", "event", "observed")
+UNKNOWN_CAUSE: Final = "unknown"
 DELIMITERS: Final = ",;\t|"
 YES: Final = frozenset({"1", "1.0", "true", "t", "yes", "y", "dead", "died", "failed"})
 NO: Final = frozenset({"0", "0.0", "false", "f", "no", "n", "alive", "censored"})
@@ -39,6 +40,8 @@ class LifeFile:
     since: Floats | None
     """Age from which each was watched; None where no column says it."""
     group: tuple[str | None, ...] | None
+    cause: tuple[str, ...] | None
+    """Of each that died; `UNKNOWN_CAUSE` where none is told, empty of the others."""
     column: str
     """Of the age."""
     n_rejected: int
@@ -47,20 +50,22 @@ class LifeFile:
     """Line of the first of them."""
 
 
-def read_lives(
-    name: str,
-    *,
-    age: str | None = None,
-    died: str | None = None,
-    since: str | None = None,
-    group: str | None = None,
-) -> LifeFile:
-    """Lives of a file; `-` is standard input.
+@dataclass(frozen=True)
+class LifeColumns:
+    """Names of the columns of a table of lives, in any case."""
 
-    Parameters
-    ----------
-    age, died, since, group
-        Names of columns; of the first two those of `AGES` and `DEATHS` where none is given.
+    age: str | None = None
+    """One of `AGES` where none is given."""
+    died: str | None = None
+    """One of `DEATHS` where none is given."""
+    since: str | None = None
+    group: str | None = None
+    causes: tuple[str, ...] = ()
+    """Column of the cause of death; or several, one a cause, that say whether it was that one."""
+
+
+def read_lives(name: str, columns: LifeColumns) -> LifeFile:
+    """Lives of a file; `-` is standard input.
 
     Raises
     ------
@@ -73,14 +78,18 @@ def read_lives(
         without_long_lines(whole, DEFAULTS, Path(folder)) as source,
     ):
         header, records = opened_table(source, _delimiter(source.path), None)
-        columns = {
-            "age": _column(name, header, AGES if age is None else (age,), "age"),
-            "died": _column(name, header, DEATHS if died is None else (died,), "died"),
+        ages = AGES if columns.age is None else (columns.age,)
+        deaths = DEATHS if columns.died is None else (columns.died,)
+        place = {
+            "age": _column(name, header, ages, "--age"),
+            "died": _column(name, header, deaths, "--died"),
         }
-        for key, asked in (("since", since), ("group", group)):
-            if asked is not None:
-                columns[key] = _column(name, header, (asked,), key)
-        file = _taken(records, columns)
+        if columns.since is not None:
+            place["since"] = _column(name, header, (columns.since,), "--since-age")
+        if columns.group is not None:
+            place["group"] = _column(name, header, (columns.group,), "--by")
+        causes = [_column(name, header, (cause,), "--cause") for cause in columns.causes]
+        file = _taken(records, place, causes)
     if not len(file.age):
         where = "" if file.rejected_at is None else f", the first of line {file.rejected_at}"
         raise SourceError(
@@ -96,12 +105,11 @@ def _delimiter(path: Path) -> str:
         return max(DELIMITERS, key=stream.readline(1 << 16).decode(errors="replace").count)
 
 
-def _column(name: str, header: list[str], wanted: Iterable[str], key: str) -> str:
+def _column(name: str, header: list[str], wanted: Iterable[str], option: str) -> str:
     """The first column of those wanted, in any case."""
     there = {column.strip().casefold(): column for column in reversed(header)}
     found = next((there[each.casefold()] for each in wanted if each.casefold() in there), None)
     if found is None:
-        option = {"age": "--age", "died": "--died", "since": "--since-age", "group": "--by"}[key]
         raise SourceError(
             f"{name}: has no column {' or '.join(wanted)}: name it with {option}; there are "
             f"{', '.join(header[:20])}"
@@ -109,9 +117,10 @@ def _column(name: str, header: list[str], wanted: Iterable[str], key: str) -> st
     return found
 
 
-def _taken(records: Iterable[Record], columns: dict[str, str]) -> LifeFile:
+def _taken(records: Iterable[Record], columns: dict[str, str], causes: list[str]) -> LifeFile:
     """Rows with an age of 0 or more and a known end."""
     rows, died, group = array("d"), array("b"), list[str | None]()
+    cause = list[str]()
     n_rejected, rejected_at = 0, None
     for record in records:
         values = record.values or {}
@@ -123,6 +132,7 @@ def _taken(records: Iterable[Record], columns: dict[str, str]) -> LifeFile:
             continue
         rows.extend((age, since))
         died.append(end in YES)
+        cause.append(_cause(values, causes) if end in YES else "")
         told = values.get(columns.get("group", ""))
         group.append(str(told).strip() or None if told is not None else None)
     lives = np.frombuffer(rows).reshape(-1, 2) if len(rows) else np.empty((0, 2))
@@ -131,10 +141,20 @@ def _taken(records: Iterable[Record], columns: dict[str, str]) -> LifeFile:
         np.frombuffer(died, dtype=np.int8).astype(bool) if len(died) else np.empty(0, dtype=bool),
         lives[:, 1] if "since" in columns else None,
         tuple(group) if "group" in columns else None,
+        tuple(cause) if causes else None,
         columns["age"],
         n_rejected,
         rejected_at,
     )
+
+
+def _cause(values: Mapping[str, object], columns: list[str]) -> str:
+    """The cause that a column tells, or the names of the columns that say yes."""
+    if len(columns) == 1:
+        told = values.get(columns[0])
+        return str(told).strip() if told is not None and str(told).strip() else UNKNOWN_CAUSE
+    said = [name for name in columns if str(values.get(name)).strip().casefold() in YES]
+    return " and ".join(said) or UNKNOWN_CAUSE
 
 
 def _number(value: object) -> float:

@@ -1,0 +1,291 @@
+"""Questions about lives: of parts by a table, and of nodes in the jobs of a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.nodes.chance import discoveries
+from analytics.reliability.competing_risks import (
+    Incidence,
+    cumulative_incidences,
+    gray_test,
+    without_cause,
+)
+from analytics.reliability.failure_rate import size_label
+from analytics.reliability.lifetime_families import Fit, fits
+from analytics.reliability.lifetimes import Lives, LogRank, SurvivalCurve, kaplan_meier, log_rank
+from app.answers.reliability import sight
+from app.words.glossary import of_reliability
+from data.ingest.readers.tables.lives import LifeColumns, LifeFile, read_lives
+from data.queries.lifetimes import NAMES, node_lives
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from analytics.arrays import Bools
+    from analytics.reliability.lifetime_families import Hazard
+    from analytics.reliability.sight import Sight
+    from app.words.terms import Term
+    from data.filters import Selection
+    from data.store import Store
+
+UNITS = ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
+WHICH = "How long nodes run in jobs until a failure"
+BY = tuple(NAMES)
+"""What attempts can be told apart by."""
+MOST_AGES = 8
+"""Ages of the table."""
+MOST_GROUPS = 50
+FALSE_ALARMS = 0.05
+CLEARLY = 10.0
+"""AIC by which one family beats another beyond doubt (Burnham and Anderson 2002, section 2.6)."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What lives, and the words for it."""
+
+    noun: str
+    nouns: str
+    death: str
+    die: str
+    terms: tuple[Term, Term, Term, Term]
+    """Of those that died, of deaths per time, of the median and of the restricted mean."""
+    hazard: Mapping[Hazard, str]
+
+
+PARTS = Kind(
+    "part",
+    "parts",
+    "death",
+    "die",
+    (
+        of_reliability.DEATHS,
+        of_reliability.DEATH_RATE,
+        of_reliability.MEDIAN_LIFE,
+        of_reliability.MEAN_LIFE,
+    ),
+    {
+        "infant mortality": "the young die sooner: infant mortality",
+        "wear-out": "the old die sooner: wear-out",
+        "even": "age makes no difference",
+        "too little to tell": "whether age matters cannot be told",
+    },
+)
+NODES = Kind(
+    "node in a job",
+    "nodes in jobs",
+    "failure",
+    "fail",
+    (
+        of_reliability.FAILED_RUNNING,
+        of_reliability.FAILED_PER_HOUR,
+        of_reliability.MEDIAN_TO_FAILURE,
+        of_reliability.MEAN_TO_FAILURE,
+    ),
+    {
+        "infant mortality": "failures come early: at start-up, or on bad nodes",
+        "wear-out": "the longer a job runs, the sooner its nodes fail",
+        "even": "how long a job has run makes no difference",
+        "too little to tell": "whether running time matters cannot be told",
+    },
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Lives of one group."""
+
+    name: str
+    lives: int
+    deaths: int
+    rate: Estimate
+    """Deaths per unit of time watched."""
+    survival: Estimate
+    """At the age that the table of groups names."""
+    differs: bool | None
+    """Whether it lives otherwise than all others, at a false-discovery rate of 5 %; None where that
+    cannot be told."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What some parts died of."""
+
+    incidence: Incidence
+    without: SurvivalCurve
+    """Survival if it had ended none."""
+    test: LogRank | None
+    """Whether groups differ in it."""
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """How long parts or attempts live."""
+
+    kind: Kind
+    unit: str
+    lives: Lives
+    curve: SurvivalCurve
+    fits: tuple[Fit, ...]
+    groups: tuple[Group, ...]
+    groups_at: float | None
+    """Age up to which every group was watched."""
+    test: LogRank | None
+    left_out: int
+    """Rows that say no life."""
+    rejected_at: int | None
+    """Line of the first of them that could not be read."""
+    notes: tuple[str, ...]
+    causes: tuple[Cause, ...] = ()
+    sight: Sight | None = None
+    """On which days failures of attempts could be seen; None of a table, which says who died."""
+
+
+def of_file(
+    name: str,
+    columns: LifeColumns,
+    *,
+    unit: str | None = None,
+    conf_level: float = CONF_LEVEL,
+) -> Lifetimes:
+    """How long the parts of a table live.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be read or holds no life.
+    """
+    file = read_lives(name, columns)
+    lives = Lives.of(file.age, file.died, file.since)
+    found = _found(
+        PARTS,
+        unit or next((u for u in UNITS if u in file.column.casefold()), ""),
+        lives,
+        file.group,
+        lambda own: Lives.of(
+            file.age[own], file.died[own], None if file.since is None else file.since[own]
+        ),
+        conf_level,
+    )
+    return replace(
+        found,
+        left_out=file.n_rejected + lives.n_left_out,
+        rejected_at=file.rejected_at,
+        causes=tuple(_causes(file, lives, conf_level)),
+        notes=() if file.since is not None else (FROM_THE_START,),
+    )
+
+
+def _causes(file: LifeFile, lives: Lives, conf_level: float) -> Iterator[Cause]:
+    """Each cause with what would be without it, and whether groups differ in it."""
+    if file.cause is None:
+        return
+    of_row = np.array(file.cause, dtype=object)[lives.rows]
+    group = None if file.group is None else np.array(file.group, dtype=object)[lives.rows]
+    for found in cumulative_incidences(lives, of_row.tolist(), conf_level=conf_level):
+        own = of_row == found.cause
+        without = kaplan_meier(
+            without_cause(lives, of_row.tolist(), found.cause), conf_level=conf_level
+        )
+        named = [] if group is None else sorted({each for each in group if each is not None})
+        test = gray_test([(lives.some(group == name), own[group == name]) for name in named])
+        yield Cause(found, without, test)
+
+
+FROM_THE_START = (
+    "Every part counts as watched from age 0. Where records begin later, name the age at which "
+    "each part was first watched (--since-age): those that died before were never seen."
+)
+ONE_NODE = (
+    "Nodes of one attempt run alike and a failure is that of one of them: of a job of N nodes the "
+    "share without failure is that of a node to the power of N."
+)
+TOGETHER = (
+    "Attempts that one incident ended count as independent: intervals are too narrow where "
+    "failures come together."
+)
+
+
+def of_nodes(
+    store: Store, selection: Selection, by: str = "none", *, conf_level: float = CONF_LEVEL
+) -> Lifetimes:
+    """How long a node runs in a job until a failure that counts; all other ends are censored.
+
+    All nodes of an attempt run alike, and a failure is that of one: else long runs, which are
+    large, would look as if time wore them out.
+    """
+    rows, seen = node_lives(store, selection, by), sight.sight(store, selection)
+    if seen.none:
+        rows = {name: column[:0] for name, column in rows.items()}
+    ran, since = (rows[name] / 3600.0 for name in ("ran_s", "since_s"))
+    failures, nodes = rows["failures"], rows["nodes"]
+    names = [size_label(int(n)) for n in rows["name"]] if by == "size" else rows["name"].tolist()
+    lives = Lives.of(ran, failures, since, nodes)
+    found = _found(
+        NODES,
+        "hours",
+        lives,
+        None if by == "none" else names,
+        lambda own: Lives.of(ran[own], failures[own], since[own], nodes[own]),
+        conf_level,
+    )
+    return replace(found, notes=(ONE_NODE, TOGETHER), sight=seen)
+
+
+def _found(
+    kind: Kind,
+    unit: str,
+    lives: Lives,
+    names: Sequence[str | None] | None,
+    some: Callable[[Bools], Lives],
+    conf_level: float,
+) -> Lifetimes:
+    """The curve, its families and the groups by the names of rows."""
+    named = np.array(names or (), dtype=object)
+    parts = {}
+    for name in sorted({str(each) for each in named if each is not None}):
+        part = some(np.asarray(named == name, dtype=bool))
+        if part.n:
+            parts[name] = part
+    at = min((float(part.exit.max()) for part in parts.values()), default=None)
+    return Lifetimes(
+        kind,
+        unit,
+        lives,
+        kaplan_meier(lives, conf_level=conf_level),
+        fits(lives, conf_level=conf_level),
+        tuple(_groups(parts, at, conf_level)),
+        at,
+        log_rank([*parts.values()]),
+        0,
+        None,
+        (),
+    )
+
+
+def _groups(parts: dict[str, Lives], at: float | None, conf_level: float) -> Iterator[Group]:
+    """Each group beside all others, the most deaths first."""
+    tests = (
+        [
+            log_rank([one, Lives.joined([parts[other] for other in parts if other != name])])
+            for name, one in parts.items()
+        ]
+        if len(parts) > 1
+        else [None] * len(parts)
+    )
+    told = discoveries(np.array([t.p_value if t else 1.0 for t in tests]), FALSE_ALARMS)
+    listed = zip(parts.items(), tests, told.tolist(), strict=True)
+    for (name, lives), test, differs in sorted(listed, key=lambda row: -row[0][1].n_deaths):
+        yield Group(
+            name,
+            lives.n,
+            lives.n_deaths,
+            lives.rate(conf_level),
+            kaplan_meier(lives, conf_level=conf_level).at(at or 0.0),
+            differs if test is not None else None,
+        )
