@@ -286,6 +286,7 @@ def chosen(rows: Columns, which: Bools) -> Columns:
     return {name: column[which] for name, column in rows.items()}
 
 
+@kept
 def node_failures(store: Store, selection: Selection) -> Columns:
     """Failures known without jobs, one row each; those that hit one thing, which is no node, within
     one hour are one incident.
@@ -302,6 +303,7 @@ def node_failures(store: Store, selection: Selection) -> Columns:
     return {**columns, "day": dates(columns["day"])}
 
 
+@kept
 def node_failure_days(store: Store, selection: Selection) -> Columns:
     """Exposure by day of clusters whose failures are known without jobs: known nodes x period.
 
@@ -318,6 +320,7 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
     return {**columns, "day": dates(columns["day"])}
 
 
+@kept
 def node_exposure(store: Store, selection: Selection) -> Columns:
     """Exposure of each named node in jobs of all sizes, and in the period where failures are known
     without jobs: columns cluster, node, exposure_node_days.
