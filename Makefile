@@ -14,7 +14,7 @@ ADDRESS := $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(
 # Python keeps what it compiled: the tests start it hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint test-slow slow-list test-by-hand quick docs sample pictures log-model lock environment environment-dev chromium
+.PHONY: run test check lint test-slow slow-list test-by-hand bench quick docs sample pictures log-model lock environment environment-dev chromium
 
 run: environment
 	@test -f $(STORE)/CURRENT || $(BIN)/faultline demo --store $(STORE)
@@ -46,6 +46,10 @@ slow-list: environment-dev
 # By hand, in one process: what measures time or memory, and what starts or mounts services.
 test-by-hand: environment-dev chromium
 	@$(BIN)/python -m pytest -q -s -m "benchmark or service"
+
+# Speed and memory beside floors of the same run: docs/benchmarks.md; fails where a bar is missed.
+bench: environment-dev
+	@$(BIN)/python -m tests.benchmarks.table
 
 # In a minute: format, lint, types, and the tests beside the files that changed since BASE.
 quick: environment-dev
