@@ -46,7 +46,7 @@ def _sentence(found: Lifetimes) -> str:
     if not lives.n_deaths:
         most = lives.rate(curve.conf_level).upper
         return (
-            f"No {kind.death} of {parts} in {_time(found, lives.exposure)}: at most "
+            f"No {kind.death} of {parts} in {_exposure(found)}: at most "
             f"{numbers.number(most)} {_unit_of_rate(found)}."
         )
     hazard = kind.hazard[hazard_of(found.fits)[0]]
@@ -64,7 +64,7 @@ def _headlines(found: Lifetimes) -> Iterator[Number]:
     if found.sight is not None and found.sight.none:
         yield from (sight.number(term) for term in (*kind.terms, of_reliability.SHAPE))
         return
-    watched = f"in {_time(found, lives.exposure)}, the longest {_time(found, curve.last)}"
+    watched = f"in {_exposure(found)}, the longest {_time(found, curve.last)}"
     yield counted(died, lives.n_deaths, of=lives.n, noun=kind.nouns, basis=watched)
     for term, value, unit in (
         (rate, lives.rate(curve.conf_level), "" if found.sight else _unit_of_rate(found)),
@@ -352,6 +352,12 @@ def _record(found: Lifetimes) -> dict[str, Any]:
 
 def _time(found: Lifetimes, age: float) -> str:
     return f"{numbers.number(age)} {found.unit}".strip()
+
+
+def _exposure(found: Lifetimes) -> str:
+    """Time in which all were watched together."""
+    unit = f"{found.kind.item}-{found.unit}" if found.unit else "units of time"
+    return f"{numbers.number(found.lives.exposure)} {unit}"
 
 
 def _unit_of_rate(found: Lifetimes) -> str:

@@ -19,6 +19,7 @@ from analytics.reliability.failure_rate import size_label
 from analytics.reliability.lifetime_families import Fit, fits
 from analytics.reliability.lifetimes import Lives, LogRank, SurvivalCurve, kaplan_meier, log_rank
 from app.answers.reliability import sight
+from app.words import numbers
 from app.words.glossary import of_reliability
 from data.ingest.readers.tables.lives import LifeColumns, LifeFile, read_lives
 from data.queries.lifetimes import NAMES, node_lives
@@ -49,6 +50,7 @@ CLEARLY = 10.0
 class Kind:
     """What lives, and the words for it."""
 
+    item: str
     noun: str
     nouns: str
     death: str
@@ -59,6 +61,7 @@ class Kind:
 
 
 PARTS = Kind(
+    "part",
     "part",
     "parts",
     "death",
@@ -77,6 +80,7 @@ PARTS = Kind(
     },
 )
 NODES = Kind(
+    "node",
     "node in a job",
     "nodes in jobs",
     "failure",
@@ -201,6 +205,7 @@ FROM_THE_START = (
     "Every part counts as watched from age 0. Where records begin later, name the age at which "
     "each part was first watched (--since-age): those that died before were never seen."
 )
+UNKNOWN_NODES = "{} left out: how many GPUs a node has is not known there."
 ONE_NODE = (
     "Nodes of one attempt run alike and a failure is that of one of them: of a job of N nodes the "
     "share without failure is that of a node to the power of N."
@@ -226,6 +231,7 @@ def of_nodes(
     failures, nodes = rows["failures"], rows["nodes"]
     names = [size_label(int(n)) for n in rows["name"]] if by == "size" else rows["name"].tolist()
     lives = Lives.of(ran, failures, since, nodes)
+    unknown = int(rows["attempts"][np.isnan(nodes)].sum())
     found = _found(
         NODES,
         "hours",
@@ -234,7 +240,8 @@ def of_nodes(
         lambda own: Lives.of(ran[own], failures[own], since[own], nodes[own]),
         conf_level,
     )
-    return replace(found, notes=(ONE_NODE, TOGETHER), sight=seen)
+    left_out = (UNKNOWN_NODES.format(numbers.counted(unknown, "attempt")),) if unknown else ()
+    return replace(found, notes=(*left_out, ONE_NODE, TOGETHER), sight=seen)
 
 
 def _found(

@@ -85,7 +85,7 @@ def test_none_died_says_what_that_leaves_open(faultline: Any, tmp_path: Path) ->
     assert found["hazard"] == "too little to tell"
     assert found["rate"]["upper"] == pytest.approx(2.9957 / 60, rel=1e-4)
     told = faultline("survival", path, "--format", "table").out
-    assert "No death of 3 parts in 60.0 hours: at most 0.0499 per hour." in told
+    assert "No death of 3 parts in 60.0 part-hours: at most 0.0499 per hour." in told
 
 
 def test_rows_that_say_nothing_are_left_out_and_told(faultline: Any, tmp_path: Path) -> None:
