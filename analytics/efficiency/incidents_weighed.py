@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from analytics.arrays import Floats, Ints
 
@@ -17,8 +18,8 @@ HALF: Final = 0.5
 """Incidents of mean cost that are added where chance is drawn, as Jeffreys' prior adds them."""
 N_HALVES: Final = 3
 """So many times: of all, of the nodes left out, of other nodes."""
-CHUNK: Final = 4_000_000
-"""Weights drawn at a time."""
+BLOCK: Final = 4_096
+"""Incidents whose weights are drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -61,25 +62,31 @@ class Incidents:
         found: Floats = np.add.reduceat(rows, self.first) if len(self.first) else rows
         return found
 
-    def weights(self, n: int, rng: np.random.Generator) -> Iterator[Floats]:
-        """Of n draws of chance, some at a time: what each incident that is summed weighs, then the
-        half incidents that are added; shape (draws, incidents + 3).
+    def weights(self, n: int, rng: np.random.Generator) -> Iterator[tuple[slice, Floats]]:
+        """Of n draws of chance, some incidents at a time: what each that is summed weighs, then the
+        half incidents that are added; their places, and weights of shape (places, draws).
 
         Those named, the others and the halves are drawn each from a stream of their own, so that
         the named weigh the same whether or not the others are drawn.
         """
         of_named, of_others, of_halves = rng.spawn(3)
-        n_others = len(self.first) - self.n_named
-        size = max(1, CHUNK // (self.n + N_HALVES))
-        for start in range(0, n, size):
-            draws = min(size, n - start)
-            yield np.hstack(
-                [
-                    of_named.standard_exponential((draws, self.n_named)),
-                    of_others.standard_exponential((draws, n_others)),
-                    of_halves.standard_gamma(HALF, (draws, N_HALVES)),
-                ]
-            )
+        ends = ((of_named, 0, self.n_named), (of_others, self.n_named, len(self.first)))
+        for stream, begin, end in ends:
+            for start in range(begin, end, BLOCK):
+                place = slice(start, min(start + BLOCK, end))
+                yield place, stream.standard_exponential((place.stop - place.start, n))
+        halves = slice(len(self.first), len(self.first) + N_HALVES)
+        yield halves, of_halves.standard_gamma(HALF, (N_HALVES, n))
+
+    def totals(self, parts: Sequence[Floats], n: int, rng: np.random.Generator) -> list[Floats]:
+        """Parts, with a row an incident and one a half incident, summed by each draw of weights:
+        arrays of shape (draws, columns)."""
+        rows = sparse.hstack([sparse.csr_array(part) for part in parts], format="csr")
+        totals = np.zeros((rows.shape[1], n))
+        for place, weights in self.weights(n, rng):  # of most columns most incidents have nothing
+            totals += rows[place].T @ weights
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        return [total.T for total in np.split(totals, ends)]
 
 
 def with_mean(rows: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -145,15 +146,9 @@ def joined(parts: Sequence[Outcomes]) -> Outcomes:
 
 def drawn(sums: Sequence[Sums], n: int, rng: np.random.Generator) -> list[Outcomes]:
     """Of n draws of chance, the same for all of the sums: what differs between them is none."""
-    parts = [part for each in sums for part in each.parts]
-    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-    rows = np.hstack(parts)
-    totals = np.vstack([weights @ rows for weights in sums[0].incidents.weights(n, rng)])
-    split = np.split(totals, ends, axis=1)
-    n_parts = len(parts) // len(sums)
-    return [
-        each.outcomes(*split[at * n_parts : (at + 1) * n_parts]) for at, each in enumerate(sums)
-    ]
+    parts = [each.parts for each in sums]
+    totals = iter(sums[0].incidents.totals([*chain.from_iterable(parts)], n, rng))
+    return [each.outcomes(*islice(totals, len(own))) for each, own in zip(sums, parts, strict=True)]
 
 
 def spread(

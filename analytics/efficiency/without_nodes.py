@@ -95,7 +95,7 @@ class Period:
             return np.column_stack([played.lost, played.restart])
 
         def weights(n: int) -> Floats:
-            return np.vstack([*incidents.weights(n, rng)])
+            return np.vstack([drawn for _, drawn in incidents.weights(n, rng)])
 
         central, of_habits, corners = saved
         modelled = [_Drawn(costs(times), weights(EACH)) for times in of_habits]
@@ -134,8 +134,8 @@ class Period:
         named, in_draws = self.named.get(key, (None, None))
         excess = Excess.of(gone, self.incidents, drawn.costs, named)
         if in_draws is None:
-            in_draws = drawn.weights[:, : self.incidents.n_named] @ excess.named
+            in_draws = (excess.named.T @ drawn.weights[: self.incidents.n_named]).T
             self.named[key] = excess.named, in_draws
-        own = drawn.weights @ np.vstack([excess.own, excess.halves()])
+        own = (np.vstack([excess.own, excess.halves()]).T @ drawn.weights).T
         found: Floats = excess.regained(np.hstack([own, in_draws])).sum(axis=1)
         return found
