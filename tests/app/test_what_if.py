@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import astuple, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +120,10 @@ def held_beside(ask: Ask) -> int:
         for saved, nodes in [(of.saved_by_all, drained), *sets]:
             if nodes:
                 again = what_if.answer(ask, of.window.selection, Wish(nodes=tuple(nodes)))
-                assert astuple(again.record["by_nodes"]) == pytest.approx(astuple(saved), rel=1e-12)
+                found = again.record["by_nodes"]
+                bounds = [(one.value, one.lower, one.upper) for one in (found, saved)]
+                assert bounds[0] == pytest.approx(bounds[1], rel=1e-12)
+                assert (found.conf_level, found.n) == (saved.conf_level, saved.n)
                 n += 1
         assert not drained or of.without.regained_gpu_hours == of.saved_by_all
     return n
