@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from analytics import validate
 from analytics.errors import ShapeError
@@ -189,7 +189,7 @@ def gray_test(groups: Sequence[tuple[Lives, Bools]]) -> LogRank | None:
     return LogRank(
         statistic,
         len(kept),
-        float(stats.chi2.sf(statistic, len(kept))),
+        float(special.chdtrc(len(kept), statistic)),
         tuple(own.sum(axis=1).tolist()),
         tuple(expected.tolist()),
     )

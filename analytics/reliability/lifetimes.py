@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from analytics import validate
 from analytics.errors import OutOfRangeError
@@ -341,7 +341,7 @@ def log_rank(groups: Sequence[Lives]) -> LogRank | None:
     return LogRank(
         statistic,
         df,
-        float(stats.chi2.sf(statistic, df)),
+        float(special.chdtrc(df, statistic)),
         tuple(died.sum(axis=1).tolist()),
         tuple(expected.tolist()),
     )

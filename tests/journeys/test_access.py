@@ -81,7 +81,7 @@ def usable(page: Page) -> None:
         assert found["n_columns"] == 2
 
 
-@pytest.mark.parametrize(("name", "theme"), [("", "light")])
+@pytest.mark.parametrize(("name", "theme"), [("mttf", "light")])
 def test_a_page_is_usable_on_a_phone_and_to_assistive_technology(
     link: str, browser: BrowserContext, name: str, theme: str
 ) -> None:

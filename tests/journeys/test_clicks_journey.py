@@ -44,7 +44,7 @@ def test_a_mark_of_a_chart_along_time_and_a_cell_of_a_heat_map_open(
     link: str, browser: BrowserContext
 ) -> None:
     page = browser.new_page()
-    page.goto(f"{link}&period=all")
+    page.goto(f"{link}&period=all&by_week=true")
     chart = page.locator(".js-plotly-plot").first
     expect(chart.locator(".points path").first).to_be_attached()
     chart.scroll_into_view_if_needed()

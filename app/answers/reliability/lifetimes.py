@@ -200,8 +200,12 @@ def _cause_columns(found: Lifetimes) -> tuple[Column | Field, ...]:
         Column("deaths", f"{found.kind.death.capitalize()}s", "count"),
         Column("incidence", "Die of it", "share"),
         Column("without", "Live on if it had ended none", "share"),
-        Column("p_value", "All groups alike (p)", "number", none="not compared"),
+        field("p_value", "All groups alike (p)", of=_chance, none="not compared"),
     )
+
+
+def _chance(row: _OfCause) -> str | None:
+    return None if row.p_value is None else f"{row.p_value:.2g}"
 
 
 def _last(found: Lifetimes) -> float:
