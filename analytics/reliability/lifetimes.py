@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import special
@@ -12,6 +12,7 @@ from scipy import special
 from analytics import validate
 from analytics.errors import OutOfRangeError
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.nodes.chance import discoveries
 from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from analytics.arrays import Bools, Floats, Ints
+
+
+FALSE_ALARMS: Final = 0.05
+"""Share of groups that stand out by chance among those that do."""
 
 
 @dataclass(frozen=True)
@@ -326,6 +331,31 @@ def log_rank(groups: Sequence[Lives]) -> LogRank | None:
     tables = [group.table(age) for group in known]
     died = np.array([deaths for deaths, _ in tables])
     at_risk = np.array([risk for _, risk in tables])
+    return _tested(died, at_risk)
+
+
+def unlike_others(groups: Sequence[Lives]) -> list[bool | None]:
+    """Whether each group lives otherwise than all others together: log-rank tests at a
+    false-discovery rate of `FALSE_ALARMS`; None where that cannot be told."""
+    if len(groups) < 2:
+        return [None] * len(groups)
+    whole = Lives.joined(groups)
+    age = whole.ages
+    died, at_risk = whole.table(age)
+    tests = []
+    for group in groups:
+        own_died, own_at_risk = group.table(age)
+        others = np.maximum(at_risk - own_at_risk, 0.0)
+        tests.append(
+            _tested(np.array([own_died, died - own_died]), np.array([own_at_risk, others]))
+        )
+    p = np.array([1.0 if test is None else test.p_value for test in tests])
+    told = discoveries(p, FALSE_ALARMS).tolist()
+    return [None if test is None else differs for test, differs in zip(tests, told, strict=True)]
+
+
+def _tested(died: Floats, at_risk: Floats) -> LogRank | None:
+    """The test by tables of shape (groups, ages)."""
     d, n = died.sum(axis=0), at_risk.sum(axis=0)
     share = np.divide(at_risk, n, out=np.zeros_like(at_risk), where=n > 0)
     expected = (share * d).sum(axis=1)

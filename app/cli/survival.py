@@ -12,7 +12,7 @@ from data.errors import DataError
 if TYPE_CHECKING:
     import argparse
 
-    from app.answers.reliability.lives import Lifetimes
+    from app.answers.content import Answer
 
 EXAMPLE = (
     "for i in $(seq 60); do echo $((i * i % 83 + 1)),$((i % 3 > 0)),$((i % 2)); done | "
@@ -67,8 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     from app.answers.reliability import lifetimes, lives
     from data.ingest.readers.tables.lives import LifeColumns
 
+    _refuse(arguments, STORE if arguments.file is not None else TABLE)
     if arguments.file is None:
-        found = _of_store(arguments)
+        answer = _of_store(arguments)
     else:
         columns = LifeColumns(
             arguments.age,
@@ -80,13 +81,33 @@ def run(arguments: argparse.Namespace) -> int:
         found = lives.of_file(
             arguments.file, columns, unit=arguments.unit, conf_level=arguments.conf_level
         )
-    terminal.write(lifetimes.answer(found), arguments.format)
+        answer = lifetimes.answer(found)
+    terminal.write(answer, arguments.format)
     return 0
 
 
-def _of_store(arguments: argparse.Namespace) -> Lifetimes:
+TABLE = ("age", "died", "since_age", "cause", "unit")
+"""Options of a table of lives."""
+STORE = ("cluster", "from_at", "to_at", "partition", "account", "min_gpus")
+"""Options of the jobs of a store."""
+
+
+def _refuse(arguments: argparse.Namespace, others: tuple[str, ...]) -> None:
+    """Refuses options of the other kind: they would change nothing."""
+    given = [name for name in others if getattr(arguments, name) is not None]
+    if given:
+        option = given[0].removesuffix("_at").replace("_", "-")
+        of, remedy = (
+            ("a table of lives", "name its FILE")
+            if others is TABLE
+            else ("the jobs of a store", "leave out FILE, or the filter")
+        )
+        raise DataError(f"--{option} is of {of}: {remedy}")
+
+
+def _of_store(arguments: argparse.Namespace) -> Answer:
     """How long nodes run in jobs of the store."""
-    from app.answers.reliability import lives
+    from app.answers.reliability import lifetimes, lives
 
     by = arguments.by or "none"
     if by not in lives.BY:
@@ -94,4 +115,4 @@ def _of_store(arguments: argparse.Namespace) -> Lifetimes:
     store, ask = options.asking(arguments)
     with contextlib.closing(store):
         selection = options.selection(arguments, store)
-        return ask(lives.of_nodes, selection, by, conf_level=arguments.conf_level)
+        return lifetimes.in_jobs(ask, selection, by, conf_level=arguments.conf_level)

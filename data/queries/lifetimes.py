@@ -29,18 +29,19 @@ _RAN = Filter(of="jobs", overlaps=("start_at", "end_at"))
 def node_lives(store: Store, selection: Selection, by: str = "none") -> Columns:
     """Nodes in attempts that ran in the period, those that are alike in one row.
 
-    Columns: `name` (of `by`), `since_s` (how long the attempt ran before the period began), `ran_s`
-    (until its end, or that of the period or the records), `attempts`, `nodes` (of all of them; a
-    part of one where an attempt holds some of its GPUs, NULL where the GPUs of a node are not
-    known) and `failures` (attempts that ended then in one that counts by the selection's
-    definition).
+    Columns: `cluster`, `name` (of `by`), `since_s` (how long the attempt ran before the period
+    began), `ran_s` (until its end, or that of the period or the records), `attempts`, `nodes` (of
+    all of them; a part of one where an attempt holds some of its GPUs, NULL where the GPUs of a
+    node are not known) and `failures` (attempts that ended then in one that counts by the
+    selection's definition).
     """
     return store.columns(
         f"""WITH {failures_of(selection)},
             died AS MATERIALIZED (
               SELECT jobs.rowid AS id FROM failure JOIN jobs USING (cluster, attempt_key)),
             ran AS (
-              SELECT account, partition, jobs.rowid IN (SELECT id FROM died) AS failed,
+              SELECT jobs.cluster, account, partition,
+                jobs.rowid IN (SELECT id FROM died) AS failed,
                 CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
                 units / CASE WHEN basis = 'gpu_time' THEN coalesce(node_gpus, gpus_per_node)
                   ELSE 1 END AS nodes,
@@ -51,7 +52,7 @@ def node_lives(store: Store, selection: Selection, by: str = "none") -> Columns:
               WHERE start_at IS NOT NULL AND {_RAN.where(selection)}
                 AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1)
                   ELSE n_nodes > 0 END)
-            SELECT CAST({NAMES[by]} AS VARCHAR) AS name,
+            SELECT cluster, CAST({NAMES[by]} AS VARCHAR) AS name,
               (begin_us - start_us) // 1000000 AS since_s, (end_us - start_us) // 1000000 AS ran_s,
               count(*) AS attempts, sum(nodes) AS nodes,
               CAST(count(*) FILTER (failed) AS DOUBLE) AS failures

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import pytest
 
 from app.answers.fleet import overview
 from app.answers.nodes import lemons
-from app.answers.reliability import mttf, sight
+from app.answers.reliability import lives, mttf, sight
 from app.ask import of_store
 from app.show.terminal import plain
 from data.filters import Selection
@@ -216,6 +217,10 @@ def test_a_cluster_without_sight_is_named_beside_one_with_it_and_half_a_time_is_
     with closing(Store.open(root)) as store:
         found = sight.sight(store, WHOLE)
         notes = " ".join(lemons.answer(of_store(store), WHOLE).notes)
+        lived, of_seen = lives.of_nodes(store, WHOLE), replace(WHOLE, cluster="c")
+        assert lived.lives.exposure == lives.of_nodes(store, of_seen).lives.exposure
+        assert lived.lives.exposure > 0
+        assert any("Of blind how long nodes run cannot be judged" in note for note in lived.notes)
     assert (found.none, found.blind) == (False, ("blind",))
     assert "Of blind nodes cannot be judged: no failure could be seen there." in notes
     assert "faultline ingest kernel-log" in notes

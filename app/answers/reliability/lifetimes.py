@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analytics.estimate import CONF_LEVEL
 from analytics.reliability.lifetime_families import FEWEST, hazard_of
+from analytics.reliability.lifetimes import FALSE_ALARMS
 from app.answers.content import Answer, Chart, Number, composed, counted
 from app.answers.described import Field, Rows, field
 from app.answers.reliability import sight
-from app.answers.reliability.lives import CLEARLY, MOST_AGES, MOST_GROUPS, WHICH, Kind, Lifetimes
+from app.answers.reliability.lives import (
+    CLEARLY,
+    MOST_AGES,
+    MOST_GROUPS,
+    WHICH,
+    Kind,
+    Lifetimes,
+    of_nodes,
+)
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_reliability
@@ -21,7 +31,16 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from app.answers.content import Block
+    from app.ask import Ask
     from app.words.terms import Term
+    from data.filters import Selection
+
+
+def in_jobs(
+    ask: Ask, selection: Selection, by: str = "none", *, conf_level: float = CONF_LEVEL
+) -> Answer:
+    """How long a node runs in a job, and whether it matters for how long it has."""
+    return answer(ask(of_nodes, selection, by, conf_level=conf_level))
 
 
 def answer(found: Lifetimes) -> Answer:
@@ -44,11 +63,11 @@ def _sentence(found: Lifetimes) -> str:
     if not lives.n:
         return f"No {kind.noun} can be judged: none was watched."
     if not lives.n_deaths:
-        most = lives.rate(curve.conf_level).upper
-        return (
-            f"No {kind.death} of {parts} in {_exposure(found)}: at most "
-            f"{numbers.number(most)} {_unit_of_rate(found)}."
-        )
+        said = f"No {kind.death} of {parts} in {_exposure(found)}"
+        if kind.rate is None:
+            return f"{said}."
+        most = numbers.number(lives.rate(curve.conf_level).upper)
+        return f"{said}: at most {most} {_unit_of_rate(found)}."
     hazard = kind.hazard[hazard_of(found.fits)[0]]
     half = curve.quantile(0.5)
     if half.value is not None:
@@ -60,18 +79,16 @@ def _sentence(found: Lifetimes) -> str:
 
 def _headlines(found: Lifetimes) -> Iterator[Number]:
     curve, lives, kind = found.curve, found.lives, found.kind
-    died, rate, median, mean = kind.terms
     if found.sight is not None and found.sight.none:
-        yield from (sight.number(term) for term in (*kind.terms, of_reliability.SHAPE))
+        terms = (kind.died, kind.median, kind.mean, of_reliability.SHAPE)
+        yield from map(sight.number, terms)
         return
     watched = f"in {_exposure(found)}, the longest {_time(found, curve.last)}"
-    yield counted(died, lives.n_deaths, of=lives.n, noun=kind.nouns, basis=watched)
-    for term, value, unit in (
-        (rate, lives.rate(curve.conf_level), "" if found.sight else _unit_of_rate(found)),
-        (median, curve.quantile(0.5), found.unit),
-        (mean, curve.restricted_mean(), found.unit),
-    ):
-        yield _measured(term, value, unit, kind)
+    yield counted(kind.died, lives.n_deaths, of=lives.n, noun=kind.nouns, basis=watched)
+    if kind.rate is not None:
+        yield _measured(kind.rate, lives.rate(curve.conf_level), _unit_of_rate(found), kind)
+    yield _measured(kind.median, curve.quantile(0.5), found.unit, kind)
+    yield _measured(kind.mean, curve.restricted_mean(), found.unit, kind)
     hazard, shape = hazard_of(found.fits)
     if shape is None:
         fewer = f"fewer than {FEWEST} {kind.death}s, or all at one age"
@@ -131,12 +148,15 @@ def _group_columns(found: Lifetimes) -> tuple[Column | Field, ...]:
     kind = found.kind
     deaths = f"{kind.death.capitalize()}s"
     at = "" if found.groups_at is None else f" for {_time(found, found.groups_at)}"
+    rate = (
+        field("rate", f"{deaths} {_unit_of_rate(found)}", "number", "rate.value"),
+        field("rate_interval", "Interval", of=lambda group: numbers.interval(group.rate)),
+    )
     return (
         Column("name", "Group"),
         Column("lives", kind.nouns.capitalize(), "count"),
         Column("deaths", deaths, "count"),
-        field("rate", f"{deaths} {_unit_of_rate(found)}", "number", "rate.value"),
-        field("rate_interval", "Interval", of=lambda group: numbers.interval(group.rate)),
+        *(rate if kind.rate is not None else ()),
         Column("survival", f"Without {kind.death}{at}", "share"),
         Column("differs", "Unlike all others", "flag", none="cannot be told"),
     )
@@ -266,7 +286,7 @@ def _notes(found: Lifetimes) -> Iterator[str]:
         yield (
             f"Did all groups live equally long, chance would set them as far apart with p = "
             f"{found.test.p_value:.2g} (log-rank, {found.test.df} df). Each is compared with all "
-            "others together, at a false-discovery rate of 5 %."
+            f"others together, at a false-discovery rate of {numbers.percent(FALSE_ALARMS)}."
         )
     if found.left_out:
         line = "" if found.rejected_at is None else f", the first of line {found.rejected_at}"
@@ -304,7 +324,7 @@ def _record(found: Lifetimes) -> dict[str, Any]:
         "n_deaths": lives.n_deaths,
         "n_left_out": found.left_out,
         "exposure": lives.exposure,
-        "rate": lives.rate(curve.conf_level),
+        "rate": lives.rate(curve.conf_level) if found.kind.rate is not None else None,
         "median": curve.quantile(0.5),
         "restricted_mean": curve.restricted_mean(),
         "hazard": hazard,
@@ -346,7 +366,10 @@ def _record(found: Lifetimes) -> dict[str, Any]:
             }
             for cause in found.causes
         ],
-        "groups": [asdict(group) for group in found.groups],
+        "groups": [
+            asdict(group) | ({"rate": None} if found.kind.rate is None else {})
+            for group in found.groups
+        ],
         "groups_at": found.groups_at,
         "log_rank": None if found.test is None else asdict(found.test),
         "conf_level": curve.conf_level,

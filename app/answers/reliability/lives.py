@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.estimate import CONF_LEVEL, Estimate
-from analytics.nodes.chance import discoveries
 from analytics.reliability.competing_risks import (
     Incidence,
     cumulative_incidences,
@@ -17,7 +16,14 @@ from analytics.reliability.competing_risks import (
 )
 from analytics.reliability.failure_rate import size_label
 from analytics.reliability.lifetime_families import Fit, fits
-from analytics.reliability.lifetimes import Lives, LogRank, SurvivalCurve, kaplan_meier, log_rank
+from analytics.reliability.lifetimes import (
+    Lives,
+    LogRank,
+    SurvivalCurve,
+    kaplan_meier,
+    log_rank,
+    unlike_others,
+)
 from app.answers.reliability import sight
 from app.words import numbers
 from app.words.glossary import of_reliability
@@ -25,9 +31,8 @@ from data.ingest.readers.tables.lives import LifeColumns, LifeFile, read_lives
 from data.queries.lifetimes import NAMES, node_lives
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from analytics.arrays import Bools
     from analytics.reliability.lifetime_families import Hazard
     from analytics.reliability.sight import Sight
     from app.words.terms import Term
@@ -41,7 +46,6 @@ BY = tuple(NAMES)
 MOST_AGES = 8
 """Ages of the table."""
 MOST_GROUPS = 50
-FALSE_ALARMS = 0.05
 CLEARLY = 10.0
 """AIC by which one family beats another beyond doubt (Burnham and Anderson 2002, section 2.6)."""
 
@@ -55,24 +59,25 @@ class Kind:
     nouns: str
     death: str
     die: str
-    terms: tuple[Term, Term, Term, Term]
-    """Of those that died, of deaths per time, of the median and of the restricted mean."""
+    died: Term
+    rate: Term | None
+    """Of deaths per time; None where another answer gives it."""
+    median: Term
+    mean: Term
     hazard: Mapping[Hazard, str]
 
 
 PARTS = Kind(
-    "part",
-    "part",
-    "parts",
-    "death",
-    "die",
-    (
-        of_reliability.DEATHS,
-        of_reliability.DEATH_RATE,
-        of_reliability.MEDIAN_LIFE,
-        of_reliability.MEAN_LIFE,
-    ),
-    {
+    item="part",
+    noun="part",
+    nouns="parts",
+    death="death",
+    die="die",
+    died=of_reliability.DEATHS,
+    rate=of_reliability.DEATH_RATE,
+    median=of_reliability.MEDIAN_LIFE,
+    mean=of_reliability.MEAN_LIFE,
+    hazard={
         "infant mortality": "the young die sooner: infant mortality",
         "wear-out": "the old die sooner: wear-out",
         "even": "age makes no difference",
@@ -80,18 +85,16 @@ PARTS = Kind(
     },
 )
 NODES = Kind(
-    "node",
-    "node in a job",
-    "nodes in jobs",
-    "failure",
-    "fail",
-    (
-        of_reliability.FAILED_RUNNING,
-        of_reliability.FAILED_PER_HOUR,
-        of_reliability.MEDIAN_TO_FAILURE,
-        of_reliability.MEAN_TO_FAILURE,
-    ),
-    {
+    item="node",
+    noun="node in a job",
+    nouns="nodes in jobs",
+    death="failure",
+    die="fail",
+    died=of_reliability.FAILED_RUNNING,
+    rate=None,  # the page and the command MTTF give it, with the interval that storms widen
+    median=of_reliability.MEDIAN_TO_FAILURE,
+    mean=of_reliability.MEAN_TO_FAILURE,
+    hazard={
         "infant mortality": "failures come early: at start-up, or on bad nodes",
         "wear-out": "the longer a job runs, the sooner its nodes fail",
         "even": "how long a job has run makes no difference",
@@ -166,16 +169,8 @@ def of_file(
     """
     file = read_lives(name, columns)
     lives = Lives.of(file.age, file.died, file.since)
-    found = _found(
-        PARTS,
-        unit or next((u for u in UNITS if u in file.column.casefold()), ""),
-        lives,
-        file.group,
-        lambda own: Lives.of(
-            file.age[own], file.died[own], None if file.since is None else file.since[own]
-        ),
-        conf_level,
-    )
+    unit = unit or next((u for u in UNITS if u in file.column.casefold()), "")
+    found = _found(PARTS, unit, lives, file.group, conf_level)
     return replace(
         found,
         left_out=file.n_rejected + lives.n_left_out,
@@ -210,6 +205,10 @@ ONE_NODE = (
     "Nodes of one attempt run alike and a failure is that of one of them: of a job of N nodes the "
     "share without failure is that of a node to the power of N."
 )
+UNEXPLAINED = (
+    "Attempts that failed for an unknown cause count as ends without failure: where many did, "
+    "nodes may run shorter."
+)
 TOGETHER = (
     "Attempts that one incident ended count as independent: intervals are too narrow where "
     "failures come together."
@@ -225,40 +224,29 @@ def of_nodes(
     large, would look as if time wore them out.
     """
     rows, seen = node_lives(store, selection, by), sight.sight(store, selection)
-    if seen.none:
-        rows = {name: column[:0] for name, column in rows.items()}
+    blind = seen.none | np.isin(rows["cluster"], seen.blind)
+    rows = {name: column[~blind] for name, column in rows.items()}
     ran, since = (rows[name] / 3600.0 for name in ("ran_s", "since_s"))
-    failures, nodes = rows["failures"], rows["nodes"]
-    names = [size_label(int(n)) for n in rows["name"]] if by == "size" else rows["name"].tolist()
-    lives = Lives.of(ran, failures, since, nodes)
-    unknown = int(rows["attempts"][np.isnan(nodes)].sum())
-    found = _found(
-        NODES,
-        "hours",
-        lives,
-        None if by == "none" else names,
-        lambda own: Lives.of(ran[own], failures[own], since[own], nodes[own]),
-        conf_level,
-    )
+    lives = Lives.of(ran, rows["failures"], since, rows["nodes"])
+    names = None
+    if by != "none":
+        names = [size_label(int(name)) if by == "size" else name for name in rows["name"].tolist()]
+    unknown = int(rows["attempts"][np.isnan(rows["nodes"])].sum())
     left_out = (UNKNOWN_NODES.format(numbers.counted(unknown, "attempt")),) if unknown else ()
-    return replace(found, notes=(*left_out, ONE_NODE, TOGETHER), sight=seen)
+    notes = (*sight.notes(seen, "how long nodes run"), *left_out, ONE_NODE, UNEXPLAINED, TOGETHER)
+    return replace(_found(NODES, "hours", lives, names, conf_level), notes=notes, sight=seen)
 
 
 def _found(
-    kind: Kind,
-    unit: str,
-    lives: Lives,
-    names: Sequence[str | None] | None,
-    some: Callable[[Bools], Lives],
-    conf_level: float,
+    kind: Kind, unit: str, lives: Lives, names: Sequence[str | None] | None, conf_level: float
 ) -> Lifetimes:
-    """The curve, its families and the groups by the names of rows."""
-    named = np.array(names or (), dtype=object)
-    parts = {}
-    for name in sorted({str(each) for each in named if each is not None}):
-        part = some(np.asarray(named == name, dtype=bool))
-        if part.n:
-            parts[name] = part
+    """The curve, its families and the groups by the names of the rows that lives were made of."""
+    named = np.array([None] * len(lives.exit) if names is None else names, dtype=object)
+    named = named if names is None else named[lives.rows]
+    parts = {
+        name: lives.some(named == name)
+        for name in sorted({each for each in named if each is not None})
+    }
     at = min((float(part.exit.max()) for part in parts.values()), default=None)
     return Lifetimes(
         kind,
@@ -277,22 +265,13 @@ def _found(
 
 def _groups(parts: dict[str, Lives], at: float | None, conf_level: float) -> Iterator[Group]:
     """Each group beside all others, the most deaths first."""
-    tests = (
-        [
-            log_rank([one, Lives.joined([parts[other] for other in parts if other != name])])
-            for name, one in parts.items()
-        ]
-        if len(parts) > 1
-        else [None] * len(parts)
-    )
-    told = discoveries(np.array([t.p_value if t else 1.0 for t in tests]), FALSE_ALARMS)
-    listed = zip(parts.items(), tests, told.tolist(), strict=True)
-    for (name, lives), test, differs in sorted(listed, key=lambda row: -row[0][1].n_deaths):
+    listed = zip(parts.items(), unlike_others([*parts.values()]), strict=True)
+    for (name, lives), differs in sorted(listed, key=lambda row: -row[0][1].n_deaths):
         yield Group(
             name,
             lives.n,
             lives.n_deaths,
             lives.rate(conf_level),
             kaplan_meier(lives, conf_level=conf_level).at(at or 0.0),
-            differs if test is not None else None,
+            differs,
         )

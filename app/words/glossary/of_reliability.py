@@ -83,61 +83,50 @@ def projected(gpus: int | None) -> Term:
     return MTTF if gpus is None else replace(MTTF, label=f"MTTF, {gpus:,} GPUs")
 
 
-_LIVES = ("mttf",)
 DEATHS = Term(
     "Died",
     "Parts that died while they were watched. The others left alive, or were alive when records "
     "end: they count for as long as they were watched.",
     unit="parts",
-    pages=_LIVES,
 )
 DEATH_RATE = Term(
     "Deaths per time watched",
     "Deaths over the time in which parts were watched, at whatever age. Where age matters it says "
     "what this mix of ages does, not what a part does.",
-    pages=_LIVES,
 )
 MEDIAN_LIFE = Term(
     "Median life",
     "Age by which half have died, by the Kaplan-Meier curve; unknown where more than half were "
     "never seen to die. Bounds are the ages at which the bounds of the curve cross one half.",
-    pages=_LIVES,
 )
 MEAN_LIFE = Term(
     "Mean life, restricted",
     "Area under the Kaplan-Meier curve up to the last age that was watched: what a part lives of "
     "that time on average. It exists where half never die.",
-    pages=_LIVES,
 )
 SHAPE = Term(
     "Weibull shape",
     "Below 1 the hazard falls with age (infant mortality), at 1 it is even, above 1 it rises "
     "(wear-out). By maximum likelihood; the interval is that of its logarithm.",
     equation="S(t) = exp(-(t / scale)^shape)",
-    pages=_LIVES,
+    pages=_MTTF,
 )
 FAILED_RUNNING = Term(
     "Failed in jobs",
     "Attempts that ended in a failure that counts, each that of one node. All other nodes count "
     "for as long as their attempts ran.",
     unit="nodes in jobs",
-    pages=_LIVES,
-)
-FAILED_PER_HOUR = Term(
-    "Failures per node-hour",
-    "Failures over the hours that nodes ran in jobs; a job with a part of a node's GPUs holds that "
-    "part.",
-    pages=_LIVES,
+    pages=_MTTF,
 )
 MEDIAN_TO_FAILURE = Term(
     "Median time to failure",
     "Running time of a job by which half of its nodes would have failed, by the Kaplan-Meier "
     "curve; unknown where the curve ends before.",
-    pages=_LIVES,
+    pages=_MTTF,
 )
 MEAN_TO_FAILURE = Term(
     "Mean time to failure, restricted",
     "Area under the Kaplan-Meier curve up to the longest time that any job ran: what a node would "
     "run of that time on average before a failure.",
-    pages=_LIVES,
+    pages=_MTTF,
 )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from data.ingest.reader import Source
 
+_DELIMITERS = ",;\t|"
 _OBJECT = 64
 """Bytes of a value in a list or a group of Parquet as an object of Python."""
 MAX_GIVEN_BACK = 2_000_000
@@ -40,6 +41,12 @@ class Record(NamedTuple):
     raw: str
     values: dict[str, Any] | None
     """Column to value: text in CSV, typed in Parquet; None where the fields do not fit."""
+
+
+def delimiter_of(path: Path) -> str:
+    """The sign that the first line shows most; a comma where it shows none."""
+    with path.open("rb") as stream:
+        return max(_DELIMITERS, key=stream.readline(1 << 16).decode(errors="replace").count)
 
 
 def opened_table(

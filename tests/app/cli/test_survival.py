@@ -141,6 +141,29 @@ def test_several_columns_of_causes_tell_who_died_of_both(faultline: Any, tmp_pat
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--cause", "cause"), "--cause is of a table of lives: name its FILE"),
+        ((str(LIVES), "--from", "2026-01-01"), "--from is of the jobs of a store: leave out FILE"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(
+    faultline: Any, demo_store: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    said = faultline("survival", *arguments, "--store", str(demo_store))
+    assert said.code == 2
+    assert says in said.err
+
+
+def test_what_the_store_cannot_see_is_told(faultline: Any, demo_store: Path) -> None:
+    said = faultline("survival", "--store", str(demo_store), "--format", "json")
+    assert said.json["rate"] is None  # MTTF gives it
+    assert said.json["days_seen"] <= said.json["days"]
+    assert ("Failures could be seen on" in said.err) == (said.json["days_seen"] < said.json["days"])
+    assert "failed for an unknown cause" in said.err
+
+
 @pytest.mark.skipif(not TITAN.exists(), reason=f"the GPUs of Titan are not at {TITAN}")
 def test_the_gpus_of_titan(faultline: Any) -> None:
     options = ("--age", "years", "--died", "dead", "--by", "batch")

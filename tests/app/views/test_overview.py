@@ -238,3 +238,10 @@ def test_the_ettr_is_that_of_the_size_asked_for_and_a_loss_has_its_price(
     assert first.button(key="rows_Lost: failures, GPU-h").label.startswith("costliest: ")
     alone = open_page(store, "views/efficiency/ettr.py", period="all", min_gpus="64")
     assert shown["ETTR, 64+ GPUs"] == alone.metric[0].value
+
+
+def test_the_chart_is_drawn_once_it_is_opened(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    assert not open_page(demo_store).get("plotly_chart")
+    assert len(open_page(demo_store, by_week="true").get("plotly_chart")) == 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def show(scope: Scope) -> None:
     """Draws the curve, families and groups."""
     told_apart = inputs.choice("Tell apart by", lives.BY, default="none", key="lives_by")
-    found = lifetimes.answer(ask(lives.of_nodes, scope.selection, told_apart))
+    found = lifetimes.in_jobs(ask, scope.selection, told_apart)
     if not isinstance(found.blocks[0], Missing):  # which says the same, and what to do
         st.markdown(escaping.escaped(found.sentence))
         page.headlines(found.numbers, scope)

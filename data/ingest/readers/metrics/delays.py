@@ -15,7 +15,7 @@ import numpy as np
 from analytics.nodes.links.samples import DelaySamples
 from data.errors import SourceError
 from data.ingest.formats.source import is_parquet, opened, without_long_lines
-from data.ingest.formats.tabular import Record, opened_table
+from data.ingest.formats.tabular import Record, delimiter_of, opened_table
 from data.limits import DEFAULTS
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ HOSTS: Final = ("host", "node")
 GROUPS: Final = ("group", "switch", "leaf", "rack", "pod")
 UNMEASURED: Final = ("", "-", "nan", "na", "n/a", "none", "null")
 """What stands in a matrix where a pair was not measured."""
-DELIMITERS: Final = ",;\t|"
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def _table(name: str) -> Iterator[tuple[Source, list[str], Iterator[Record]]]:
         opened(name, Path(folder)) as whole,
         without_long_lines(whole, DEFAULTS, Path(folder)) as source,
     ):
-        yield source, *opened_table(source, _delimiter(source.path), None)
+        yield source, *opened_table(source, delimiter_of(source.path), None)
 
 
 def _numbered(
@@ -103,7 +102,7 @@ def _numbered(
     """A matrix of numbers alone with the numbers of its ends as names."""
     names = [str(place) for place in range(len(header))]
     if not is_parquet(source.path):  # what was taken for a header is its first row
-        _, records = opened_table(source, _delimiter(source.path), tuple(names))
+        _, records = opened_table(source, delimiter_of(source.path), tuple(names))
 
     def named() -> Iterator[Record]:
         for place, record in enumerate(records):
@@ -113,12 +112,6 @@ def _numbered(
             yield record._replace(values=values)
 
     return ["", *names], named()
-
-
-def _delimiter(path: Path) -> str:
-    """The sign that the first line shows most; a comma where it shows none."""
-    with path.open("rb") as stream:
-        return max(DELIMITERS, key=stream.readline(1 << 16).decode(errors="replace").count)
 
 
 def _columns(header: list[str]) -> dict[str, str] | None:

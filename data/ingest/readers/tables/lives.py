@@ -13,7 +13,7 @@ import numpy as np
 
 from data.errors import SourceError
 from data.ingest.formats.source import opened, without_long_lines
-from data.ingest.formats.tabular import opened_table
+from data.ingest.formats.tabular import delimiter_of, opened_table
 from data.limits import DEFAULTS
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ AGES: Final = ("age", "duration", "duration_s", "hours", "days", "years", "time"
 """Columns of an age, in the order in which they are looked for."""
 DEATHS: Final = ("died", "dead", "failed", "event_observed", "event", "observed")
 UNKNOWN_CAUSE: Final = "unknown"
-DELIMITERS: Final = ",;\t|"
 YES: Final = frozenset({"1", "1.0", "true", "t", "yes", "y", "dead", "died", "failed"})
 NO: Final = frozenset({"0", "0.0", "false", "f", "no", "n", "alive", "censored"})
 
@@ -77,7 +76,7 @@ def read_lives(name: str, columns: LifeColumns) -> LifeFile:
         opened(name, Path(folder)) as whole,
         without_long_lines(whole, DEFAULTS, Path(folder)) as source,
     ):
-        header, records = opened_table(source, _delimiter(source.path), None)
+        header, records = opened_table(source, delimiter_of(source.path), None)
         ages = AGES if columns.age is None else (columns.age,)
         deaths = DEATHS if columns.died is None else (columns.died,)
         place = {
@@ -97,12 +96,6 @@ def read_lives(name: str, columns: LifeColumns) -> LifeFile:
             "or at 0, and whether it died (1 or 0, true or false, yes or no)"
         )
     return file
-
-
-def _delimiter(path: Path) -> str:
-    """The sign that the first line shows most; a comma where it shows none."""
-    with path.open("rb") as stream:
-        return max(DELIMITERS, key=stream.readline(1 << 16).decode(errors="replace").count)
 
 
 def _column(name: str, header: list[str], wanted: Iterable[str], option: str) -> str:
