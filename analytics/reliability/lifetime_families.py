@@ -70,7 +70,7 @@ _LOG_ROOT: Final = float(np.log(2 * np.pi) / 2)
 _EXTREME = _Standard(_extreme_density, _extreme)
 FAMILIES: Final[Mapping[str, tuple[_Standard, str, str]]] = {
     "exponential": (_EXTREME, "scale", ""),
-    "weibull": (_EXTREME, "scale", "shape"),
+    "Weibull": (_EXTREME, "scale", "shape"),
     "log-normal": (_Standard(_normal_density, _normal), "median", "sigma"),
     "log-logistic": (_Standard(_logistic_density, _logistic), "median", "shape"),
 }
@@ -202,7 +202,7 @@ def hazard_of(found: Sequence[Fit]) -> tuple[Hazard, Estimate | None]:
     Misleads where the hazard turns: a fleet of two batches, or of parts that fail early or late,
     has one shape of neither.
     """
-    weibull = next((fit for fit in found if fit.family == "weibull"), None)
+    weibull = next((fit for fit in found if fit.family == "Weibull"), None)
     if weibull is None:
         return "too little to tell", None
     shape = weibull.parameters["shape"]

@@ -304,7 +304,7 @@ def _notes(found: Lifetimes) -> Iterator[str]:
         yield f"{len(found.groups) - MOST_GROUPS:,} more groups are in JSON."
     best, weibull = (
         found.fits[0] if found.fits else None,
-        next((fit for fit in found.fits if fit.family == "weibull"), None),
+        next((fit for fit in found.fits if fit.family == "Weibull"), None),
     )
     if best and weibull and weibull.aic - best.aic > CLEARLY:
         yield (

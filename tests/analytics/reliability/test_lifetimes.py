@@ -42,7 +42,7 @@ def test_the_curve_is_that_of_r(lives: Lives, key: str) -> None:
 def test_families_are_those_of_r() -> None:
     found = {fit.family: fit for fit in fits(EARLY)}
     for ours, theirs in (
-        ("weibull", "weibull"),
+        ("Weibull", "weibull"),
         ("exponential", "exponential"),
         ("log-normal", "lognormal"),
         ("log-logistic", "loglogistic"),
@@ -71,7 +71,7 @@ def test_the_restricted_mean_is_that_of_r() -> None:
 
 def test_left_truncation_has_the_likelihood_written_out() -> None:
     """Of those watched since an age, density and survival are over the survival at that age."""
-    weibull = next(fit for fit in fits(LATE) if fit.family == "weibull")
+    weibull = next(fit for fit in fits(LATE) if fit.family == "Weibull")
 
     def log_likelihood(scale: float, shape: float) -> float:
         age, died, since = LATE.exit, LATE.deaths, LATE.entry
@@ -161,7 +161,7 @@ def test_the_gpus_of_titan_live_as_published() -> None:
     lives = Lives.of(cards["years"], cards["dead"])
     curve = kaplan_meier(lives)
     assert [round(curve.at(age).value or 0, 4) for age in (2, 4, 5)] == [0.9925, 0.7796, 0.6875]
-    weibull = next(fit for fit in fits(lives) if fit.family == "weibull")
+    weibull = next(fit for fit in fits(lives) if fit.family == "Weibull")
     shape, scale = (weibull.parameters[name].value for name in ("shape", "scale"))
     assert (round(shape or 0, 4), round(scale or 0, 4)) == (2.8794, 7.0782)
     batches = [lives.some((cards["batch"] == batch).to_numpy()) for batch in ("old", "new")]
