@@ -189,7 +189,20 @@ def scattered_bounds(
     low, high = np.percentile(rates, [100.0 * tail, 100.0 * (1.0 - tail)])
     variance = k / (k - 1) * float(((failures - n / total * exposure) ** 2).sum())
     few = float(special.stdtrit(k - 1, 1.0 - tail) / special.ndtri(1.0 - tail))
-    phi = max(1.0, few**2 * variance / n)
-    lower = phi * float(special.gammaincinv(n / phi, tail)) / total
-    upper = phi * float(special.gammaincinv(n / phi + 1.0, 1.0 - tail)) / total
+    lower, upper = gamma_bounds(n, total, max(1.0, few**2 * variance / n), conf_level)
     return min(float(low), lower), max(float(high), upper)
+
+
+def gamma_bounds(
+    n: float, exposure: float, scatter: float, conf_level: float
+) -> tuple[float, float]:
+    """Garwood's bounds of a rate, of n failures that scatter so many times more than chance as if
+    they were n / scatter; the lower one of none is 0.
+
+    >>> [round(bound, 4) for bound in gamma_bounds(10, 100.0, 1.0, 0.9)]
+    [0.0543, 0.1696]
+    """
+    tail = (1.0 - conf_level) / 2.0
+    lower = scatter * float(special.gammaincinv(n / scatter, tail)) / exposure if n else 0.0
+    upper = scatter * float(special.gammaincinv(n / scatter + 1.0, 1.0 - tail)) / exposure
+    return lower, upper

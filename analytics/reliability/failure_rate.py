@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
 from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
@@ -15,6 +14,7 @@ from analytics.reliability.dispersion import (
     FEWEST_WEEKS,
     Dispersion,
     dispersion,
+    gamma_bounds,
     scattered_bounds,
     weeks_of,
 )
@@ -115,10 +115,7 @@ def poisson_rate(n: int, exposure: float, conf_level: float = CONF_LEVEL) -> Est
     validate.nonnegative("exposure", exposure, "pass a length of time")
     if exposure == 0:
         return unknown(conf_level, n)
-    tail = (1.0 - conf_level) / 2.0
-    lower = special.gammaincinv(n, tail) / exposure if n else 0.0
-    upper = special.gammaincinv(n + 1, 1.0 - tail) / exposure
-    return Estimate(n / exposure, float(lower), float(upper), conf_level, n)
+    return Estimate(n / exposure, *gamma_bounds(n, exposure, 1.0, conf_level), conf_level, n)
 
 
 def failure_rate(

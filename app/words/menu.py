@@ -28,7 +28,10 @@ MENU: dict[str, tuple[Page, ...]] = {
         Page("job", "Job", "work_history", listed=False),
         Page("node", "Node", "dns", listed=False),
     ),
-    "Reliability": (Page("mttf", "MTTF", "timer"),),
+    "Reliability": (
+        Page("mttf", "MTTF", "timer"),
+        Page("trend", "Trend", "trending_up"),
+    ),
     "Efficiency": (
         Page("ettr", "ETTR", "speed"),
         Page("ledger", "Ledger", "balance"),

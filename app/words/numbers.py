@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from app.words import moments
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
     from analytics.estimate import Estimate
 
@@ -250,7 +250,7 @@ def moment(at: datetime | None, timezone: str) -> str:
     return f"{moments.minute(local)} {local.tzname()}"
 
 
-def day(at: datetime) -> str:
+def day(at: date) -> str:
     """A day.
 
     >>> from datetime import datetime

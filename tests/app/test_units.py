@@ -19,7 +19,7 @@ UNIT = re.compile(
 )
 MEASURED = ("number", "hours", "rate", "mttf")
 """Kinds of columns with a unit; shares and ETTR are ratios, counts are of what their title names."""
-RATIOS = {
+RATIOS = {"Statistic", 
     "Beside other nodes", "Beside other repairs", "Times usual", "Rate ratio", "Not adjusted",
     "Slowdown", "S", "Mean S", "Launch", "Dispersion", "Score", "Score then", "Expected", "Lift",
     "Usual failures",

@@ -130,3 +130,33 @@ MEAN_TO_FAILURE = Term(
     "run of that time on average before a failure.",
     pages=_MTTF,
 )
+
+_TREND = ("trend",)
+RATE_NOW = Term(
+    "Failure rate at the end",
+    "Failures per 1,000 node-days since the rate last changed; of the whole period where no change "
+    "is found. Its interval is Garwood's, wider where failures come together.",
+    unit=PER_NODE_DAYS,
+    pages=_TREND,
+)
+END_OVER_BEGIN = Term(
+    "End over begin",
+    "Rate at the end of the period over that at its begin, if it grows or falls evenly by exposure "
+    "(log-linear, Cox and Lewis). Above 1 failures become more frequent.",
+    unit="ratio",
+    equation="exp(b), rate proportional to exp(b x), x from 0 to 1",
+    pages=_TREND,
+)
+GROWTH = Term(
+    "Growth (Crow-AMSAA)",
+    "Below 1 failures become rarer, above 1 more frequent, as those of a system that was new when "
+    "the period began.",
+    equation="beta = n / sum(ln(T / t_i))",
+    pages=_TREND,
+)
+RATE_CHANGES = Term(
+    "Changes of the rate",
+    "Days about which the rate became another, each found where chance alone sets stretches so far "
+    "apart in fewer than one of forty histories without a change.",
+    pages=_TREND,
+)

@@ -1,0 +1,153 @@
+"""Whether a fleet fails more often than it did, as far as failures could be seen, and what was
+changed when its rate did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from analytics.estimate import CONF_LEVEL
+from analytics.frames import sums_by_group
+from analytics.reliability.detection import (
+    Scope,
+    can_show,
+    day_numbers,
+    seen_rate,
+    sources_collected,
+    with_detection,
+)
+from analytics.reliability.trend import Trend, Verdict, trend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.arrays import Bools
+    from analytics.frames import Columns, FailureCounts
+
+FIRST_DAY: Final = date(1970, 1, 1)
+NEARBY: Final = timedelta(days=2)
+"""Around the interval of a change in which a roll-out is near."""
+FEW_NODES: Final = 0.05
+"""Share of the nodes from which on a change of theirs is a roll-out."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Something that was changed: a driver, the nodes that there are, a check that is new."""
+
+    cluster: str
+    kind: str
+    """A fact of nodes, nodes added, nodes removed, check or source."""
+    before: str | None
+    value: str
+    n_nodes: int | None
+    of_nodes: int | None
+    begin: date
+    end: date
+
+    @property
+    def sight(self) -> bool:
+        """Whether more failures are seen from then on, and none more need be there."""
+        return self.kind in ("check", "source")
+
+
+@dataclass(frozen=True)
+class FleetTrend:
+    """The trend of a selection."""
+
+    trend: Trend
+    unit: Literal["node-day", "day"]
+    """Of the exposure: days where it is not known which nodes could have failed."""
+    scope: Scope
+    """What it is given over: all exposure, or that during which failures could be seen; of a range
+    nothing can be told."""
+    with_unexplained: Verdict
+    """The verdict if unexplained failures counted too."""
+    min_gpus: int = 0
+
+    @property
+    def changed(self) -> tuple[tuple[date, date, date], ...]:
+        """Days of each change, and of the bounds of its interval."""
+        return tuple(
+            (self.day(point.at), self.day(point.lower), self.day(point.upper))
+            for point in self.trend.changes.points
+        )
+
+    @property
+    def first(self) -> date:
+        """First day that counts."""
+        return FIRST_DAY + timedelta(days=int(self.trend.day[0]))
+
+    @property
+    def last(self) -> date:
+        """Last day that counts."""
+        return FIRST_DAY + timedelta(days=int(self.trend.day[-1]))
+
+    def day(self, passed: float) -> date:
+        """The day on which so much exposure had passed."""
+        return FIRST_DAY + timedelta(days=int(self.trend.moment(passed)))
+
+
+def fleet_trend(
+    counts: FailureCounts, *, conf_level: float = CONF_LEVEL, seed: int = 0
+) -> FleetTrend:
+    """Trend of the failures of a selection per node-day, as its rate is given.
+
+    Where failures could be seen during a part of the exposure alone, that part is judged; where
+    its rate is a range, nothing is. Where the nodes are not known, days pass instead of node-days:
+    then a fleet that grows fails more often. See `analytics.reliability.trend.trend`.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a conf_level outside (0, 1).
+    """
+    evidence = counts.evidence
+    shows = None if evidence is None else can_show(sources_collected(evidence))
+    rows = with_detection(counts.by_day, shows)
+    if not counts.exposure_known:
+        rows = {**rows, "exposure_node_days": np.ones(len(rows["day"]))}
+    chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
+    scope = seen_rate(rows, **chance).scope
+    kept = np.ones(len(rows["day"]), bool) if scope == "all" else np.asarray(rows["seen"])
+    if scope == "range":
+        kept[:] = False
+    failures = rows["failures"]
+    found = _of_days(rows, failures, kept, **chance)
+    most = _of_days(rows, failures + rows["unexplained"], kept, **chance)
+    unit: Literal["node-day", "day"] = "node-day" if counts.exposure_known else "day"
+    return FleetTrend(found, unit, scope, most.verdict, counts.min_gpus)
+
+
+def _of_days(rows: Columns, failures: NDArray[Any], kept: Bools, **chance: Any) -> Trend:
+    """The trend of the rows that are kept, those of one day together."""
+    days, place = np.unique(day_numbers(rows["day"][kept]), return_inverse=True)
+    sums = (
+        np.asarray(sums_by_group(place, np.asarray(values, float)[kept], len(days)))
+        for values in (failures, rows["exposure_node_days"])
+    )
+    return trend(days, *sums, **chance)
+
+
+def large(rollouts: Iterable[Rollout]) -> list[Rollout]:
+    """Those of 5 % of the nodes and more, of which there are at least two; new checks and sources
+    always."""
+    return [
+        each
+        for each in rollouts
+        if each.n_nodes is None or each.n_nodes >= max(2.0, FEW_NODES * (each.of_nodes or 0))
+    ]
+
+
+def near(change: tuple[date, date, date], rollouts: Sequence[Rollout]) -> tuple[Rollout, ...]:
+    """Roll-outs during the interval of a change or two days around it: what may have caused it, for
+    all that the records say."""
+    _, lower, upper = change
+    return tuple(
+        each for each in rollouts if each.begin <= upper + NEARBY and each.end >= lower - NEARBY
+    )

@@ -1,0 +1,367 @@
+"""Does the fleet fail more often than it did, since when, and what was changed then?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.reliability.dispersion import MIN_FAILURES
+from analytics.reliability.fleet_trend import FleetTrend, Rollout, fleet_trend, large, near
+from analytics.reliability.mttf import weekly_rates
+from app.answers.content import Answer, Chart, Missing, Number, composed
+from app.answers.described import Rows, field
+from app.answers.reliability import rate_by_group, sight
+from app.answers.reliability.detection import of_sizes
+from app.words import numbers
+from app.words.cells import Column
+from app.words.glossary import of_reliability
+from data.queries import reliability, rollouts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+
+    from analytics.reliability.sight import Sight
+    from app.answers.content import Block
+    from app.ask import Ask
+    from app.words.terms import Term
+    from data.filters import Selection
+    from data.store import Store
+
+WHAT = "Whether failures become more frequent"
+LEAST_P = 0.001
+"""p-value below which its size tells nothing more."""
+MOST_NEAR = 3
+"""Roll-outs named beside a change."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The trend of a selection, what was changed meanwhile, and when failures could be seen."""
+
+    fleet: FleetTrend
+    rollouts: tuple[Rollout, ...]
+    sight: Sight
+
+
+def measured(
+    store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL, seed: int = 0
+) -> Measured:
+    """The trend of a selection, and the roll-outs of its period."""
+    counts = reliability.failure_counts(store, selection)
+    found = fleet_trend(counts, conf_level=conf_level, seed=seed)
+    days = found.trend.day
+    every = (Rollout(*row) for row in rollouts.rollouts(store, selection))
+    shown = large(every)
+    if len(days):
+        first, last = found.first, found.last
+        shown = [each for each in shown if each.begin <= last and each.end >= first]
+    return Measured(found, tuple(shown), sight.sight(store, selection))
+
+
+def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
+    """Whether failures become more frequent; `chance` holds conf_level and seed."""
+    found = ask(measured, selection, **chance)
+    weeks = ask(rate_by_group.rates, selection, "week", **chance)
+    shown = _chart(found, weeks)
+    return Answer(
+        _sentence(found),
+        tuple(_headlines(found)),
+        tuple(_blocks(found, shown)),
+        notes=tuple(_notes(found)),
+        record=_record(found),
+        sheet=Rows(_stretch_columns(found), _stretches(found)).sheet(),
+    )
+
+
+def _blocks(found: Measured, shown: Block) -> Iterator[Block]:
+    yield shown
+    if found.fleet.changed:
+        yield Rows(_stretch_columns(found), _stretches(found)).table(
+            "stretches", "Stretches of one rate"
+        )
+    seen = "A new check or source shows more failures; that need not be more."
+    yield Rows(ROLLOUTS, found.rollouts).table(
+        "rollouts",
+        "What was changed in the period",
+        empty="No roll-out on 5 % of the nodes, no new node and no new check is recorded.",
+        note=seen if any(each.sight for each in found.rollouts) else "",
+    )
+    if found.fleet.trend.tests:
+        yield Rows(TESTS, found.fleet.trend.tests).table("tests", "Tests of no trend")
+
+
+def _sentence(found: Measured) -> str:
+    trend = found.fleet.trend
+    if found.sight.none:
+        return sight.refused(WHAT, found.sight)
+    if found.fleet.scope == "range":
+        return f"{WHAT} {sight.CANNOT}: too little of the time could be seen."
+    if not trend.exposure:
+        return f"{WHAT} {sight.CANNOT}: nothing ran."
+    if not trend.tests:
+        if trend.n >= MIN_FAILURES:
+            return f"{WHAT} {sight.CANNOT} from {numbers.counted(len(trend.day), 'day')}."
+        failures = numbers.counted(trend.n, "failure")
+        return f"{WHAT} {sight.CANNOT} from {failures}: it takes {MIN_FAILURES}."
+    if found.fleet.changed:
+        before, after = (stretch.rate for stretch in trend.changes.stretches[-2:])
+        verb = "rose" if (after.value or 0) > (before.value or 0) else "fell"
+        values = f"from {_rate(found, before)} to {_rate(found, after)}"
+        return f"The failure rate {verb} {values} about {numbers.day(found.fleet.changed[-1][0])}."
+    interval = numbers.interval(trend.factor)
+    if trend.verdict == "unknown":
+        return f"No trend is shown: end over begin may be {interval}."
+    said = f"end over begin {numbers.number(trend.factor.value)} ({interval})"
+    if trend.verdict == "steady":
+        return f"The failure rate is steady: {said}."
+    more = "more" if trend.verdict == "worse" else "less"
+    return f"Failures become {more} frequent: {said}."
+
+
+def _per_unit(found: Measured) -> float:
+    return 1000.0 if found.fleet.unit == "node-day" else 1.0
+
+
+def _unit(found: Measured) -> str:
+    return "per 1,000 node-days" if found.fleet.unit == "node-day" else "per day"
+
+
+def _rate(found: Measured, rate: Estimate) -> str:
+    return numbers.number(rate.scaled(_per_unit(found)).value)
+
+
+def _headlines(found: Measured) -> Iterator[Number]:
+    trend = found.fleet.trend
+    terms = (of_reliability.RATE_NOW, of_reliability.END_OVER_BEGIN, of_reliability.GROWTH)
+    if found.sight.none or not trend.tests:
+        for term in (*terms, of_reliability.RATE_CHANGES):
+            yield (
+                sight.number(term)
+                if found.sight.none
+                else Number(term, numbers.UNKNOWN, "too little to tell")
+            )
+        return
+    now = trend.changes.stretches[-1].rate.scaled(_per_unit(found))
+    for term, value, unit in (
+        (terms[0], now, _unit(found)),
+        (terms[1], trend.factor, "ratio"),
+        (terms[2], trend.growth, ""),
+    ):
+        yield _measured(term, value, unit)
+    n = len(found.fleet.changed)
+    chance = _chance(trend.changes.p_value)
+    yield composed(
+        of_reliability.RATE_CHANGES,
+        numbers.count(n),
+        f"chance in one rate {chance}",
+        exact=n,
+        unit="changes",
+    )
+
+
+def _measured(term: Term, value: Estimate, unit: str) -> Number:
+    interval = numbers.interval(value)
+    basis = f"{numbers.level(value)} interval {interval}, {numbers.counted(value.n, 'failure')}"
+    printed = numbers.number(value.value)
+    return Number(term, printed, basis, interval, numbers.count(value.n), value, unit)
+
+
+def _chance(p_value: float | None) -> str:
+    if p_value is None:
+        return numbers.UNKNOWN
+    return f"p = {p_value:.2g}" if p_value >= LEAST_P else f"p < {LEAST_P:g}"
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """One row of the table of stretches."""
+
+    begin: date
+    between: str | None
+    """Days between which the change that began it lies."""
+    end: date
+    failures: int
+    exposure: float
+    rate: Estimate
+    near: str
+
+
+def _stretch_columns(found: Measured) -> tuple[Any, ...]:
+    unit = found.fleet.unit
+    return (
+        Column("begin", "From", "day"),
+        Column("between", "Change between", none="begin of the period"),
+        Column("end", "To", "day"),
+        Column("failures", "Failures", "count"),
+        Column("exposure", f"Exposure ({unit}s)", "number"),
+        Column("rate", f"Failures {_unit(found)}", "rate"),
+        Column("near", "Changed near its begin", px=320),
+    )
+
+
+def what(each: Rollout) -> str:
+    """What was changed, in words.
+
+    >>> from datetime import date
+    >>> day = date(2026, 1, 9)
+    >>> what(Rollout("a", "driver", "535", "550", 12, 16, day, day))
+    'driver 535 to 550'
+    """
+    if each.kind in ("nodes added", "nodes removed"):
+        return each.kind
+    if each.sight:
+        return f"first record of {each.kind} {each.value}"
+    return f"{each.kind} {each.before} to {each.value}"
+
+
+ROLLOUTS = (
+    Column("begin", "From", "day"),
+    field("end", "Until", "day"),
+    Column("cluster", "Cluster"),
+    field("what", "What", of=what, px=320),
+    Column("n_nodes", "Nodes", "count", none="not of nodes"),
+    field("of_nodes", "Of nodes", "count", none="not of nodes"),
+)
+TESTS = (
+    Column("name", "Test"),
+    Column("statistic", "Statistic", "number"),
+    field("p_value", "Chance of it without a trend (p)", of=lambda test: _chance(test.p_value)),
+)
+
+
+def _stretches(found: Measured) -> list[_Shown]:
+    fleet, changes = found.fleet, found.fleet.trend.changes
+    rows = []
+    for place, stretch in enumerate(changes.stretches):
+        changed = fleet.changed[place - 1] if place else None
+        rows.append(
+            _Shown(
+                fleet.first if changed is None else changed[0],
+                None if changed is None else _days(changed),
+                fleet.last if place == len(fleet.changed) else fleet.changed[place][0],
+                stretch.rate.n,
+                stretch.end - stretch.begin,
+                stretch.rate.scaled(_per_unit(found)),
+                _near(found, changed),
+            )
+        )
+    return rows
+
+
+def _days(changed: tuple[date, date, date]) -> str:
+    """The days that a change lies between."""
+    lower, upper = (numbers.day(day) for day in changed[1:])
+    return lower if lower == upper else f"{lower} to {upper}"
+
+
+def _near(found: Measured, changed: tuple[date, date, date] | None) -> str:
+    """Roll-outs near a change, in words."""
+    if changed is None:
+        return ""
+    several = len({each.cluster for each in found.rollouts}) > 1
+    named = [
+        what(each) + (f" on {each.cluster}" if several else "")
+        for each in near(changed, found.rollouts)
+    ]
+    rest = f", {len(named) - MOST_NEAR} more" if len(named) > MOST_NEAR else ""
+    return "; ".join(named[:MOST_NEAR]) + rest or "nothing recorded"
+
+
+def _chart(found: Measured, weeks: tuple[Any, ...]) -> Block:
+    """Weeks, stretches of one rate, and roll-outs; or what would show them."""
+    if found.sight.none:
+        return sight.missing("trend", WHAT, found.sight)
+    if not weekly_rates(weeks).runs:
+        return Missing("trend", "No failure rate by week is known.", rate_by_group.NEEDS)
+    known = sum(week.estimate.rate.value is not None for week in weeks)
+    says = (
+        f"Failures per 1,000 node-days of {numbers.counted(known, 'week')} with intervals, and "
+        f"{numbers.counted(len(found.fleet.changed), 'change')} of the rate."
+    )
+    shown = tuple((each.begin, each.end, what(each)) for each in found.rollouts)
+    stretches = tuple((row.begin, row.end, row.rate) for row in _stretches(found))
+    return Chart(
+        "reliability.trend",
+        f"Failure rate by week{of_sizes(found.fleet.min_gpus)}",
+        says,
+        (weeks, stretches, tuple(found.fleet.changed), shown),
+        "trend",
+        rows=Rows(_stretch_columns(found), _stretches(found)),
+    )
+
+
+def _notes(found: Measured) -> Iterator[str]:
+    fleet, trend = found.fleet, found.fleet.trend
+    if found.sight.none or not trend.tests:
+        return
+    if fleet.scope == "detectable":
+        yield (
+            "Only days on which failures could be seen are judged; of the others nothing is known."
+        )
+    others = {trend.verdict, fleet.with_unexplained}
+    if len(others) > 1 and others & {"better", "worse"}:
+        yield (
+            f"If unexplained failures counted, the verdict would be {fleet.with_unexplained}: "
+            "better evidence of causes looks like more failures."
+        )
+    if trend.changes.scatter > 1:
+        yield (
+            f"Failures come together, {numbers.number(trend.changes.scatter)} times more than "
+            "chance scatters them: intervals and the test of the verdict are wider for it."
+        )
+    if fleet.unit == "day":
+        yield (
+            "It is not known which nodes could have failed: days are counted, and a fleet that "
+            "grows fails more often by that alone."
+        )
+    if len(fleet.changed) > 1:
+        yield (
+            f"The rate changed {len(fleet.changed)} times; a rate that moves slowly is told as "
+            "steps."
+        )
+    if any(each.sight for change in fleet.changed for each in near(change, found.rollouts)):
+        yield (
+            "A check or source began near a change: failures that were there before may only be "
+            "seen since."
+        )
+    yield from sight.notes(found.sight, "the trend")
+
+
+def _record(found: Measured) -> dict[str, Any]:
+    fleet, trend = found.fleet, found.fleet.trend
+    scale = _per_unit(found)
+    blind = found.sight.none
+    return {
+        "verdict": "unknown" if blind else trend.verdict,
+        "p_value": None if blind else trend.p_value,
+        "end_over_begin": trend.factor,
+        "growth": trend.growth,
+        "failures": None if blind and not trend.n else trend.n,
+        "exposure": trend.exposure,
+        "exposure_unit": fleet.unit,
+        "scatter": trend.changes.scatter,
+        "scope": fleet.scope,
+        "verdict_if_unexplained_count": fleet.with_unexplained,
+        "min_gpus": fleet.min_gpus,
+        "change_points": [
+            {
+                "at": at,
+                "lower": lower,
+                "upper": upper,
+                "rate_before": before.rate.scaled(scale),
+                "rate_after": after.rate.scaled(scale),
+                "near": [asdict(each) for each in near((at, lower, upper), found.rollouts)],
+            }
+            for (at, lower, upper), before, after in zip(
+                fleet.changed, trend.changes.stretches, trend.changes.stretches[1:], strict=False
+            )
+        ],
+        "no_change_p_value": trend.changes.p_value,
+        "tests": [asdict(test) for test in trend.tests],
+        "rollouts": [asdict(each) for each in found.rollouts],
+        "rate_unit": _unit(found),
+        "conf_level": trend.factor.conf_level,
+        **sight.record(found.sight),
+    }
