@@ -19,10 +19,10 @@ UNIT = re.compile(
 )
 MEASURED = ("number", "hours", "rate", "mttf")
 """Kinds of columns with a unit; shares and ETTR are ratios, counts are of what their title names."""
-RATIOS = {"Statistic", 
+RATIOS = {
     "Beside other nodes", "Beside other repairs", "Times usual", "Rate ratio", "Not adjusted",
     "Slowdown", "S", "Mean S", "Launch", "Dispersion", "Score", "Score then", "Expected", "Lift",
-    "Usual failures",
+    "Usual failures", "Statistic",
 }  # fmt: skip
 """Of two numbers of one unit, and scores; Expected are incidents beside Records of them, Usual
 failures stand beside Failures."""
