@@ -69,6 +69,8 @@ class FleetTrend:
     with_unexplained: Verdict
     """The verdict if unexplained failures counted too."""
     min_gpus: int = 0
+    clusters: int = 1
+    """Clusters with exposure."""
 
     @property
     def changed(self) -> tuple[tuple[date, date, date], ...]:
@@ -100,7 +102,9 @@ def fleet_trend(
 
     Where failures could be seen during a part of the exposure alone, that part is judged; where
     its rate is a range, nothing is. Where the nodes are not known, days pass instead of node-days:
-    then a fleet that grows fails more often. See `analytics.reliability.trend.trend`.
+    then a fleet that grows fails more often. Of several clusters the node-days of each count by its
+    own rate over that of all, so that one that fails seldom makes no trend by coming later. See
+    `analytics.reliability.trend.trend`.
 
     Raises
     ------
@@ -117,11 +121,28 @@ def fleet_trend(
     kept = np.ones(len(rows["day"]), bool) if scope == "all" else np.asarray(rows["seen"])
     if scope == "range":
         kept[:] = False
+    rows = {**rows, "exposure_node_days": _weighed(rows, kept)}
     failures = rows["failures"]
     found = _of_days(rows, failures, kept, **chance)
     most = _of_days(rows, failures + rows["unexplained"], kept, **chance)
     unit: Literal["node-day", "day"] = "node-day" if counts.exposure_known else "day"
-    return FleetTrend(found, unit, scope, most.verdict, counts.min_gpus)
+    held = np.asarray(rows["exposure_node_days"]) > 0
+    clusters = len(set(rows["cluster"][held].tolist()))
+    return FleetTrend(found, unit, scope, most.verdict, counts.min_gpus, clusters)
+
+
+def _weighed(rows: Columns, kept: Bools) -> NDArray[Any]:
+    """Exposure of each row, times the rate of its cluster over that of all."""
+    exposure, failures = (
+        np.where(kept, rows[name], 0.0) for name in ("exposure_node_days", "failures")
+    )
+    _, cluster = np.unique(rows["cluster"].astype(str), return_inverse=True)
+    held, failed = (np.bincount(cluster, values) for values in (exposure, failures))
+    if (held > 0).sum() < 2 or not failed.sum():
+        return exposure
+    rate = np.divide(failed, held, out=np.zeros_like(held), where=held > 0)
+    weighed: NDArray[Any] = exposure * (rate * held.sum() / (rate * held).sum())[cluster]
+    return weighed
 
 
 def _of_days(rows: Columns, failures: NDArray[Any], kept: Bools, **chance: Any) -> Trend:

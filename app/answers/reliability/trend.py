@@ -197,7 +197,7 @@ def _stretch_columns(found: Measured) -> tuple[Any, ...]:
         Column("failures", "Failures", "count"),
         Column("exposure", f"Exposure ({unit}s)", "number"),
         Column("rate", f"Failures {_unit(found)}", "rate"),
-        Column("near", "Changed near its begin", px=320),
+        Column("near", "Near its begin"),
     )
 
 
@@ -212,7 +212,7 @@ def what(each: Rollout) -> str:
     if each.kind in ("nodes added", "nodes removed"):
         return each.kind
     if each.sight:
-        return f"first record of {each.kind} {each.value}"
+        return f"first record of {each.value}"
     return f"{each.kind} {each.before} to {each.value}"
 
 
@@ -260,13 +260,15 @@ def _near(found: Measured, changed: tuple[date, date, date] | None) -> str:
     """Roll-outs near a change, in words."""
     if changed is None:
         return ""
-    several = len({each.cluster for each in found.rollouts}) > 1
-    named = [
-        what(each) + (f" on {each.cluster}" if several else "")
-        for each in near(changed, found.rollouts)
-    ]
+    named = [_of_cluster(found, each) for each in near(changed, found.rollouts)]
     rest = f", {len(named) - MOST_NEAR} more" if len(named) > MOST_NEAR else ""
     return "; ".join(named[:MOST_NEAR]) + rest or "nothing recorded"
+
+
+def _of_cluster(found: Measured, each: Rollout) -> str:
+    """What was changed, and on which of several clusters."""
+    several = len({other.cluster for other in found.rollouts}) > 1
+    return what(each) + (f" on {each.cluster}" if several else "")
 
 
 def _chart(found: Measured, weeks: tuple[Any, ...]) -> Block:
@@ -280,7 +282,7 @@ def _chart(found: Measured, weeks: tuple[Any, ...]) -> Block:
         f"Failures per 1,000 node-days of {numbers.counted(known, 'week')} with intervals, and "
         f"{numbers.counted(len(found.fleet.changed), 'change')} of the rate."
     )
-    shown = tuple((each.begin, each.end, what(each)) for each in found.rollouts)
+    shown = tuple((each.begin, each.end, _of_cluster(found, each)) for each in found.rollouts)
     stretches = tuple((row.begin, row.end, row.rate) for row in _stretches(found))
     return Chart(
         "reliability.trend",
@@ -305,6 +307,11 @@ def _notes(found: Measured) -> Iterator[str]:
         yield (
             f"If unexplained failures counted, the verdict would be {fleet.with_unexplained}: "
             "better evidence of causes looks like more failures."
+        )
+    if fleet.clusters > 1:
+        yield (
+            f"Of {fleet.clusters} clusters the node-days of each count by its own rate, so that "
+            "one that came or went is no trend; rates are those of the mix of the period."
         )
     if trend.changes.scatter > 1:
         yield (

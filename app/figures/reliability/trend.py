@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from analytics.reliability.mttf import GroupRate
     from app.figures.template import Mode, Palette
 
-LEVELS = 3
+LEVELS = 2
 """Rows of names above the plot."""
 ROW_PX = 16
 MOST_NAMED = 6

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 
-from analytics.reliability.fleet_trend import Rollout, large, near
+from analytics.frames import CountedFailures, FailureCounts
+from analytics.reliability.fleet_trend import Rollout, fleet_trend, large, near
 from analytics.reliability.trend import trend
 
 LANL = Path(__file__).resolve().parents[4] / "shared" / "data" / "lanl"
@@ -181,3 +182,28 @@ def test_a_change_of_few_nodes_is_no_roll_out() -> None:
     some = [rollout(1, 2, n) for n in (1, 4, 5)] + [rollout(1, 2, None, "check")]
     assert large(some) == some[2:]
     assert [each.sight for each in some] == [False, False, False, True]
+
+
+def counts(**clusters: tuple[np.ndarray, np.ndarray]) -> FailureCounts:
+    """What was counted of clusters: failures and exposure from their first day on."""
+    day = np.datetime64("2026-01-01", "us") + DAYS.astype("m8[D]")
+    rows = {
+        "cluster": np.repeat(np.array(list(clusters), dtype=object), N_DAYS),
+        "day": np.tile(day, len(clusters)),
+        "failures": np.concatenate([failed for failed, _ in clusters.values()]),
+        "exposure_node_days": np.concatenate([held for _, held in clusters.values()]),
+        "unexplained": np.zeros(N_DAYS * len(clusters), dtype=np.int64),
+    }
+    nobody = CountedFailures({}, 0, 0, 0)
+    return FailureCounts(rows, {}, np.zeros(0), np.zeros(0), True, "gpu_time", 8.0, None, None, 0,
+                         nobody)  # fmt: skip
+
+
+def test_a_cluster_that_fails_seldom_makes_no_trend_by_coming_later() -> None:
+    late = np.where(DAYS >= N_DAYS / 2, 100.0, 0.0)
+    old, new = fallen(np.full(N_DAYS, 2.0), seed=5), fallen(0.01 * late, seed=6)
+    found = fleet_trend(counts(old=(old, np.full(N_DAYS, 10.0)), new=(new, late)))
+    assert (found.trend.verdict, found.trend.changes.points, found.clusters) == ("steady", (), 2)
+    assert found.trend.exposure == pytest.approx(10.0 * N_DAYS + late.sum())
+    both = trend(DAYS, old + new, 10.0 + late)
+    assert both.verdict == "better", "what the sum of both would say"
