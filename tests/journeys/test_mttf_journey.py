@@ -99,7 +99,7 @@ def test_an_open_page_follows_a_new_snapshot_and_theme(
     export = tmp_path / "sacct.txt"
     export.write_text(SACCT)
     page = browser.new_page()
-    page.goto(serve(tmp_path / "store"))
+    page.goto(f"{serve(tmp_path / 'store')}&by_week=true")
     expect(page.locator("h1")).to_have_text("This store holds no data yet")
     ingest_files(tmp_path / "store", "sacct", [str(export)], Options())
     expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
