@@ -31,6 +31,7 @@ MENU: dict[str, tuple[Page, ...]] = {
     "Reliability": (
         Page("mttf", "MTTF", "timer"),
         Page("trend", "Trend", "trending_up"),
+        Page("availability", "Availability", "percent"),
     ),
     "Efficiency": (
         Page("ettr", "ETTR", "speed"),

@@ -115,11 +115,13 @@ def unplanned(shown: Fleet) -> Table | Missing:
     out = shown.out_of_service
     rows = out[~out["planned"].eq(True).fillna(False)]
     n_planned = len(out) - len(rows)
-    said = rows["planned"].notna().all()
+    hidden = {"planned"} if rows["planned"].notna().all() else set()
+    if out["cluster"].nunique() <= 1:
+        hidden.add("cluster")
     return replace(
         table,
         title="Out of service, unplanned",
-        columns=tuple(c for c in table.columns if c.key != "planned" or not said),
+        columns=tuple(replace(c, shown=c.key not in hidden) for c in table.columns),
         rows=rows,
         note=f"{n_planned:,} more planned." * bool(n_planned),
         empty="None." if len(out) else table.empty,

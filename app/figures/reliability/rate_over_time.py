@@ -50,7 +50,7 @@ def figure(
     if rates.runs:
         axis += f" · shaded: {numbers.percent(rates.runs[0][0][1].conf_level)} interval"
     below = "<br>".join(text for text in (axis, told) if text)
-    chart.update_xaxes(title=below, tickangle=0, **_ticks(list(rates.by_week)))
+    chart.update_xaxes(title=below, tickangle=0, **ticks(list(rates.by_week)))
     chart.update_yaxes(title="Failures per 1,000 node-days", rangemode="tozero")
     if parts:
         whole = [rate for n, rate in enumerate(rates.by_week.values()) if n not in parts and rate]
@@ -62,7 +62,7 @@ def figure(
     return chart
 
 
-def _ticks(weeks: Sequence[datetime]) -> dict[str, object]:
+def ticks(weeks: Sequence[datetime]) -> dict[str, object]:
     """A tick on the first day of a week; over half a year, on months."""
     if not 0 < len(weeks) <= MANY_WEEKS:
         return {"nticks": MAX_TICKS, "tickformat": moments.TICK_MONTH}

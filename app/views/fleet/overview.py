@@ -64,4 +64,4 @@ if job is not None:
 action_list.show(scope)
 by_week, *others = answer.blocks
 page.blocks(others, scope, folded=True)
-page.later(by_week, scope, "Failure rate by week", key="by_week")
+page.later(by_week, scope, "Rate by week", key="by_week")

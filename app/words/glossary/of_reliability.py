@@ -160,3 +160,67 @@ RATE_CHANGES = Term(
     "apart in fewer than one of forty histories without a change.",
     pages=_TREND,
 )
+
+_AVAILABILITY = ("availability",)
+AVAILABLE = Term(
+    "Availability",
+    "Share of the time of nodes in which they were not out of service, of the time in which their "
+    "states were recorded. Its interval is that of a ratio over nodes, or over calendar weeks "
+    "where those differ more.",
+    unit="ratio",
+    equation="node-seconds up / node-seconds",
+    pages=_AVAILABILITY,
+)
+UNPLANNED = Term(
+    "Unplanned",
+    "Share of the time of nodes in which they were down, or drained without having been announced.",
+    unit="ratio",
+    pages=_AVAILABILITY,
+)
+PLANNED = Term(
+    "Planned",
+    "Share of the time of nodes in which they were out for maintenance that was announced before.",
+    unit="ratio",
+    pages=_AVAILABILITY,
+)
+SERVICEABLE = Term(
+    "Serviceability",
+    "Share of the time that was not planned to be out in which nodes were up (HECToR).",
+    unit="ratio",
+    equation="(all - planned - unplanned) / (all - planned)",
+    pages=_AVAILABILITY,
+)
+MTBF = Term(
+    "MTBF of a node",
+    "Time that a node is up between unplanned outages: node-hours up over outages that began. "
+    "Down time is no time between failures.",
+    unit="h",
+    pages=_AVAILABILITY,
+)
+MTTI = Term(
+    "MTTI of a node",
+    "The same between interruptions, planned ones included.",
+    unit="h",
+    pages=_AVAILABILITY,
+)
+TO_RETURN = Term(
+    "Mean time to return",
+    "From out of service to back in service, of unplanned outages that began in the period. Down, "
+    "drained and down again without a break is one outage; one that is still open counts as longer "
+    "than it has lasted (Kaplan-Meier, up to the longest that was watched).",
+    unit="h",
+    pages=_AVAILABILITY,
+)
+AFR = Term(
+    "Outages within a year (AFR)",
+    "Share of nodes that have an unplanned outage within a year of being up, at the rate observed.",
+    unit="ratio",
+    equation="1 - exp(-8766 h / MTBF)",
+    pages=_AVAILABILITY,
+)
+FIT = Term(
+    "FIT",
+    "Unplanned outages per 1e9 hours that nodes are up.",
+    unit="outages per 1e9 node-hours",
+    pages=_AVAILABILITY,
+)

@@ -84,6 +84,20 @@ def sacct_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert current.snapshot == 1, "a test wrote to the store of all"
 
 
+@pytest.fixture(scope="session")
+def lanl_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The failures of Los Alamos; only to be read, and held open."""
+    folder = SHARED / "lanl"
+    if not folder.is_dir():
+        pytest.skip(f"real data are not at {folder}")
+    root = tmp_path_factory.mktemp("lanl") / "store"
+    (path,) = folder.glob("*.csv")
+    command = ["ingest", "failure-log", str(path), "--mapping", "lanl", "--store", str(root)]
+    assert main(command) == 0
+    with closing(Store.open(root)):
+        yield root
+
+
 @pytest.fixture
 def shared() -> Path:
     """The folder of real data; skips where it is absent."""

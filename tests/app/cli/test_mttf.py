@@ -5,17 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli import main
-from data.store import Store
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 REFERENCES = Path(__file__).resolve().parents[2] / "references"
 ESTIMATE = {"value", "lower", "upper", "conf_level", "n"}
@@ -26,20 +22,6 @@ ESTIMATES = ("rate_per_1000_node_days", "incident_rate_per_1000_node_days", "mtt
 def reference(name: str) -> list[dict[str, str]]:
     lines = (REFERENCES / name).read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
-
-
-@pytest.fixture(scope="session")
-def lanl_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The failures of Los Alamos; only to be read, and held open."""
-    folder = Path(__file__).resolve().parents[4] / "shared" / "data" / "lanl"
-    if not folder.is_dir():
-        pytest.skip(f"real data are not at {folder}")
-    root = tmp_path_factory.mktemp("lanl") / "store"
-    (path,) = folder.glob("*.csv")
-    command = ["ingest", "failure-log", str(path), "--mapping", "lanl", "--store", str(root)]
-    assert main(command) == 0
-    with closing(Store.open(root)):
-        yield root
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,396 @@
+"""How available a fleet was, by node, rack, cluster and week, and how long its repairs took."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from analytics.efficiency.fleet_time import outage_bucket
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.reliability.availability import (
+    DAY_S,
+    DOWN,
+    DRAINED,
+    PLANNED,
+    UP,
+    WEEK_S,
+    Capacity,
+    Occurrence,
+    Ratios,
+    Spans,
+    States,
+    by_period,
+    capacity,
+    occurrence,
+    outages,
+    ratios,
+    states,
+)
+from analytics.reliability.lifetime_families import fits
+from analytics.reliability.lifetimes import Lives, kaplan_meier
+from analytics.reliability.mttf import mean_estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from analytics.arrays import Ints
+    from analytics.reliability.detection import Stretch
+
+PERCENTILES: Final = (50, 90, 95)
+MOST_GROUPS: Final = 200
+KINDS: Final = {"down_planned": PLANNED, "down_unplanned": DOWN, "drained": DRAINED}
+"""Bucket of the ledger -> state."""
+
+
+@dataclass(frozen=True)
+class Spell:
+    """Time in which a node was part of its cluster; seconds since 1970, half open."""
+
+    cluster: str
+    node: str
+    rack: str | None
+    start_s: int
+    end_s: int
+
+
+@dataclass(frozen=True)
+class Out:
+    """A record of a time out of service."""
+
+    cluster: str
+    node: str | None
+    start_s: int
+    end_s: int
+    state: str | None
+    """As the scheduler wrote it."""
+    planned: bool | None
+    is_open: bool
+    """It had not ended when records do."""
+    logged: bool
+    """A failure log tells it: a repair of its own, whatever lasts beside it."""
+
+    @property
+    def kind(self) -> int:
+        """Ordinal in `STATES`."""
+        return KINDS[outage_bucket(self.state, planned=self.planned)]
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """How long unplanned outages last, from out of service to return."""
+
+    n: int
+    n_open: int
+    """Of them, those that had not ended."""
+    mean_hours: Estimate
+    """Up to the longest that was watched, where any is open."""
+    percentiles: Mapping[int, Estimate]
+    """Percentile -> hours."""
+    lognormal: Mapping[str, Estimate]
+    """median (hours) and sigma of the log-normal family; empty where it is not fitted."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Time of a node, rack or cluster."""
+
+    name: str
+    cluster: str
+    nodes: int
+    seconds: tuple[int, ...]
+    """In each of `STATES`."""
+    outages: int
+    """Unplanned ones that began in the period."""
+    ratios: Ratios | None = None
+    """With intervals; of a single node none."""
+
+    @property
+    def available(self) -> float:
+        """Share of its time in which it was up."""
+        return self.seconds[UP] / sum(self.seconds)
+
+
+@dataclass(frozen=True)
+class FleetAvailability:
+    """How available nodes were in a period."""
+
+    ratios: Ratios
+    occurrence: Occurrence
+    repairs: Repairs
+    capacity: tuple[Capacity, ...]
+    """Of one cluster; of several none: no job runs on all of them."""
+    weeks: tuple[tuple[datetime, tuple[int, ...]], ...]
+    """Monday -> node-seconds in each of `STATES`."""
+    by_node: tuple[Part, ...]
+    """The least available first."""
+    by_rack: tuple[Part, ...]
+    by_cluster: tuple[Part, ...]
+    still_out: tuple[Out, ...]
+    """Unplanned outages that had not ended, the longest first."""
+    planned_known: bool
+    """Whether any record says of an outage whether it was planned; else all count as unplanned."""
+    not_judged: tuple[str, ...]
+    """Clusters of which no record tells when nodes were out of service."""
+    days_unseen: int
+    """Days of clusters on which such records were not collected: they count nowhere."""
+
+
+def fleet_availability(
+    spells: Sequence[Spell],
+    out: Sequence[Out],
+    gaps: Mapping[str, Sequence[Stretch]],
+    *,
+    conf_level: float = CONF_LEVEL,
+    seed: int = 0,
+) -> FleetAvailability:
+    """Availability of the nodes of some clusters while their states were recorded.
+
+    Parameters
+    ----------
+    spells
+        When which node was there, within the period.
+    out
+        All records of times out of service, also those before and after it.
+    gaps
+        Cluster -> first and last day, since 1970, of stretches in which no node states were
+        collected.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a conf_level outside (0, 1).
+
+    Notes
+    -----
+    A node is in the strongest of planned, down and drained, as in the ledger. An outage belongs to
+    the period in which it began; how long it lasted counts whole. It is one however many states the
+    scheduler wrote, and one that is open counts as censored: it lasts longer than was watched
+    (Kaplan-Meier). Records of a failure log are repairs of their own.
+    """
+    recorded = {each.cluster for each in out}
+    not_judged = sorted({each.cluster for each in spells} - recorded)
+    known = [each for each in spells if each.cluster in recorded]
+    names = sorted({(each.cluster, each.node) for each in known})
+    place = {name: number for number, name in enumerate(names)}
+    there = _watched(known, place, gaps)
+    of_nodes = [each for each in out if (each.cluster, each.node) in place]
+    away = _spans(of_nodes, place)
+    kind = np.array([each.kind for each in of_nodes], dtype=np.int64)
+    found = states(there, away, kind)
+    still = np.array([each.is_open for each in of_nodes], dtype=bool)
+    unplanned = kind != PLANNED
+    chance: dict[str, Any] = {"conf_level": conf_level}
+    ended = outages(away.some(unplanned), still[unplanned])
+    begun = _begun(ended.spans, there)
+    planned = outages(away.some(~unplanned), still[~unplanned]).spans
+    times = ended.spans.start_s[begun], planned.start_s[_begun(planned, there)]
+    logged = np.array([each.logged for each in of_nodes], dtype=bool)
+    by_state = outages(away.some(unplanned & ~logged), still[unplanned & ~logged])
+    mine = _begun(by_state.spans, there)
+    period = _period(there)
+    rows = [each for each in out if each.logged and _within(each.start_s, period)]
+    lasted = np.concatenate(
+        [
+            (by_state.spans.end_s - by_state.spans.start_s)[mine],
+            [each.end_s - each.start_s for each in rows],
+        ]
+    )
+    unended = np.concatenate([by_state.is_open[mine], np.zeros(len(rows), bool)])
+    n_of_node = np.bincount(ended.spans.node[begun], minlength=len(names))
+    parts = _parts(found, names, _racks(known), n_of_node, conf_level)
+    open_nodes = {
+        (names[node], start)
+        for node, start, last in zip(
+            ended.spans.node.tolist(), ended.spans.start_s.tolist(), ended.is_open, strict=True
+        )
+        if last
+    }
+    return FleetAvailability(
+        ratios(found, **chance),
+        occurrence(found, *times, seed=seed, **chance),
+        _repairs(lasted / 3600.0, unended, conf_level),
+        tuple(capacity(found)) if len(recorded & {each.cluster for each in known}) == 1 else (),
+        tuple(_weeks(found)),
+        *parts,
+        tuple(_still_out(of_nodes, open_nodes)),
+        any(each.planned is not None and not each.logged for each in of_nodes)
+        or bool((kind == PLANNED).any()),
+        tuple(not_judged),
+        _unseen(known, gaps),
+    )
+
+
+def _spans(rows: Sequence[Spell] | Sequence[Out], place: Mapping[tuple[str, str], int]) -> Spans:
+    columns = (
+        [place[each.cluster, each.node or ""] for each in rows],
+        [each.start_s for each in rows],
+        [each.end_s for each in rows],
+    )
+    return Spans(*(np.array(column, dtype=np.int64) for column in columns))
+
+
+def _watched(
+    spells: Sequence[Spell],
+    place: Mapping[tuple[str, str], int],
+    gaps: Mapping[str, Sequence[Stretch]],
+) -> Spans:
+    """Times in which nodes were there and their states recorded."""
+    parts = []
+    of_cluster: dict[str, list[Spell]] = defaultdict(list)
+    for each in spells:
+        of_cluster[each.cluster].append(each)
+    for cluster, its_spells in of_cluster.items():
+        whole = _spans(its_spells, place)
+        begin, end = int(whole.start_s.min()), int(whole.end_s.max())
+        for first, last in _between(gaps.get(cluster, ()), begin, end):
+            start, until = np.maximum(whole.start_s, first), np.minimum(whole.end_s, last)
+            parts.append(Spans(whole.node, start, until).some(until > start))
+    nothing = np.zeros(0, dtype=np.int64)
+    if not parts:
+        return Spans(nothing, nothing, nothing)
+    return Spans(
+        np.concatenate([each.node for each in parts]),
+        np.concatenate([each.start_s for each in parts]),
+        np.concatenate([each.end_s for each in parts]),
+    )
+
+
+def _between(gaps: Iterable[Stretch], begin: int, end: int) -> Iterable[tuple[int, int]]:
+    """Stretches of time, in seconds, outside of gaps, in days."""
+    for first, last in sorted(gaps):
+        if first * DAY_S > begin:
+            yield begin, min(first * DAY_S, end)
+        begin = max(begin, (last + 1) * DAY_S)
+        if begin >= end:
+            return
+    yield begin, end
+
+
+def _unseen(spells: Sequence[Spell], gaps: Mapping[str, Sequence[Stretch]]) -> int:
+    """Days of the period, of all clusters, that lie in gaps."""
+    n = 0
+    for cluster in {each.cluster for each in spells}:
+        its_spells = [each for each in spells if each.cluster == cluster]
+        begin = min(each.start_s for each in its_spells)
+        end = max(each.end_s for each in its_spells)
+        seen = sum(max(0, b - a) for a, b in _between(gaps.get(cluster, ()), begin, end))
+        n += round((end - begin - seen) / DAY_S)
+    return n
+
+
+def _period(there: Spans) -> tuple[int, int]:
+    if not len(there.node):
+        return 0, 0
+    return int(there.start_s.min()), int(there.end_s.max())
+
+
+def _within(at: int, period: tuple[int, int]) -> bool:
+    return period[0] <= at < period[1]
+
+
+def _begun(spans: Spans, there: Spans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Whether each began while its node was watched."""
+    order = np.lexsort((there.start_s, there.node))
+    key = there.node[order].astype(np.float64) * 1e11 + there.start_s[order]
+    place = np.searchsorted(key, spans.node * 1e11 + spans.start_s, side="right") - 1
+    if not len(order):
+        return np.zeros(len(spans.node), dtype=bool)
+    spell = order[np.maximum(place, 0)]
+    began: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
+        (place >= 0)
+        & (there.node[spell] == spans.node)
+        & (there.start_s[spell] <= spans.start_s)
+        & (spans.start_s < there.end_s[spell])
+    )
+    return began
+
+
+def _repairs(
+    hours: np.ndarray[tuple[int], np.dtype[np.float64]],
+    is_open: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    conf_level: float,
+) -> Repairs:
+    n, n_open = len(hours), int(is_open.sum())
+    if n_open == n:
+        nothing = unknown(conf_level, 0)
+        return Repairs(n, n_open, nothing, dict.fromkeys(PERCENTILES, nothing), {})
+    lives = Lives.of(hours, ~is_open)
+    curve = kaplan_meier(lives, conf_level=conf_level)
+    mean = curve.restricted_mean() if n_open else mean_estimate(hours, conf_level=conf_level)
+    shapes = {fit.family: fit for fit in fits(lives, conf_level=conf_level)}
+    lognormal = shapes["log-normal"].parameters if "log-normal" in shapes else {}
+    percentiles = {each: curve.quantile(each / 100) for each in PERCENTILES}
+    return Repairs(n, n_open, replace(mean, n=n - n_open), percentiles, lognormal)
+
+
+def _racks(spells: Sequence[Spell]) -> dict[tuple[str, str], str]:
+    """Cluster and node -> the rack it was in last."""
+    return {
+        (each.cluster, each.node): each.rack
+        for each in sorted(spells, key=lambda each: each.start_s)
+        if each.rack is not None
+    }
+
+
+def _parts(
+    found: States,
+    names: Sequence[tuple[str, str]],
+    racks: Mapping[tuple[str, str], str],
+    n_outages: Ints,
+    conf_level: float,
+) -> tuple[tuple[Part, ...], tuple[Part, ...], tuple[Part, ...]]:
+    """Nodes, racks and clusters, the least available first."""
+    seconds = found.seconds(np.arange(len(names)), len(names))
+    nodes = [
+        Part(node, cluster, 1, tuple(sums), int(n))
+        for (cluster, node), sums, n in zip(names, seconds.tolist(), n_outages, strict=True)
+        if sum(sums)
+    ]
+    grouped: dict[tuple[str, str], list[int]] = defaultdict(list)
+    of_cluster: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, name in enumerate(names):
+        of_cluster[name[0], name[0]].append(number)
+        if name in racks:
+            grouped[name[0], racks[name]].append(number)
+
+    def parts(groups: Mapping[tuple[str, str], list[int]]) -> list[Part]:
+        return [
+            Part(
+                name,
+                cluster,
+                len(members),
+                tuple(seconds[members].sum(axis=0).tolist()),
+                int(n_outages[members].sum()),
+                _ratios_of(found, members, conf_level) if len(groups) <= MOST_GROUPS else None,
+            )
+            for (cluster, name), members in groups.items()
+            if seconds[members].sum()
+        ]
+
+    every = (nodes, parts(grouped), parts(of_cluster))
+    by_node, by_rack, by_cluster = (
+        tuple(sorted(each, key=lambda part: (part.available, part.name))) for each in every
+    )
+    return by_node, by_rack, by_cluster
+
+
+def _ratios_of(found: States, members: Sequence[int], conf_level: float) -> Ratios:
+    which = np.isin(found.spans.node, members)
+    return ratios(States(found.spans.some(which), found.state[which]), conf_level=conf_level)
+
+
+def _weeks(found: States) -> Iterable[tuple[datetime, tuple[int, ...]]]:
+    edges, sums = by_period(found, WEEK_S)
+    for begin, seconds in zip(edges.tolist(), sums.tolist(), strict=True):
+        yield datetime.fromtimestamp(begin, UTC), tuple(seconds)
+
+
+def _still_out(rows: Sequence[Out], open_nodes: set[tuple[tuple[str, str], int]]) -> Iterable[Out]:
+    """The first record of each outage that had not ended, the longest first."""
+    begun = [each for each in rows if ((each.cluster, each.node or ""), each.start_s) in open_nodes]
+    first = {(each.cluster, each.node): each for each in reversed(begun)}
+    return sorted(first.values(), key=lambda each: (each.start_s, each.cluster, each.node or ""))

@@ -1,0 +1,305 @@
+"""How much capacity was there, and how fast are nodes repaired?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.reliability.availability import DOWN, DRAINED, PLANNED, STATES
+from analytics.reliability.detection import sources_collected
+from analytics.reliability.fleet_availability import (
+    FleetAvailability,
+    Out,
+    Part,
+    Spell,
+    fleet_availability,
+)
+from app.answers.content import Answer, Chart, Missing, Number, estimated
+from app.answers.content import Part as Opened
+from app.answers.described import Rows, field
+from app.words import numbers
+from app.words.cells import Column
+from app.words.glossary import of_reliability
+from data.queries import availability
+from data.queries.detection import evidence_days
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from app.answers.content import Block, Table
+    from app.ask import Ask
+    from app.words.terms import Term
+    from data.filters import Selection
+    from data.store import Store
+
+SOURCES = ("node_events", "node_failures")
+"""What tells when nodes were out of service."""
+CANNOT = "cannot be judged: no record tells when nodes were out of service"
+COMMANDS = (
+    "sacctmgr -P show event start=now-90days > events.txt",
+    "faultline ingest sacctmgr-events events.txt",
+)
+MOST_NODES = 20
+"""Nodes that the page shows before a reader asks for all."""
+MOST_OPEN = 50
+
+
+def measured(
+    store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL, seed: int = 0
+) -> FleetAvailability:
+    """Availability and repairs of the nodes of a selection."""
+    gaps = {
+        each.cluster: each.gaps
+        for each in sources_collected(evidence_days(store, selection))
+        if each.source in SOURCES
+    }
+    return fleet_availability(
+        [Spell(*row) for row in availability.spells(store, selection)],
+        [Out(*row) for row in availability.outages(store, selection)],
+        gaps,
+        conf_level=conf_level,
+        seed=seed,
+    )
+
+
+def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
+    """How available nodes were and how long they are out; `chance` holds conf_level and seed."""
+    found = ask(measured, selection, **chance)
+    known = bool(found.ratios.node_seconds)
+    return Answer(
+        _sentence(found),
+        tuple(_headlines(found)),
+        tuple(_blocks(found, selection)) if known else (_missing(found),),
+        notes=tuple(_notes(found)) if known else (),
+        record=_record(found),
+        sheet=Rows(_node_columns(found), found.by_node).sheet(),
+    )
+
+
+def _missing(found: FleetAvailability) -> Missing:
+    if found.not_judged:
+        return Missing("weeks", f"Availability {CANNOT}.", "Slurm keeps them:", COMMANDS)
+    return Missing(
+        "weeks", "No node is known in this time.", "Choose a period that the records cover."
+    )
+
+
+def _sentence(found: FleetAvailability) -> str:
+    if not found.ratios.node_seconds:
+        return f"Availability {CANNOT}." if found.not_judged else "No node is known in this time."
+    share = found.ratios.available
+    said = f"Nodes were available {numbers.percent(share.value)} of their time"
+    median = found.repairs.percentiles[50]
+    if median.value is None:
+        return f"{said}."
+    return f"{said}; half return within {numbers.duration(median.value)}."
+
+
+def _headlines(found: FleetAvailability) -> Iterator[Number]:
+    shares, occurred, repairs = found.ratios, found.occurrence, found.repairs
+    kinds: tuple[tuple[Term, Any, Estimate], ...] = (
+        (of_reliability.AVAILABLE, "share", shares.available),
+        (of_reliability.UNPLANNED, "share", shares.unplanned),
+        (of_reliability.TO_RETURN, "mttf", repairs.mean_hours),
+        (of_reliability.MTBF, "mttf", occurred.mtbf_hours),
+        (of_reliability.PLANNED, "share", _if_planned(found, shares.planned)),
+        (of_reliability.SERVICEABLE, "share", _if_planned(found, shares.serviceable)),
+        (of_reliability.MTTI, "mttf", _if_planned(found, occurred.mtti_hours)),
+        (of_reliability.AFR, "share", occurred.annual_failure_ratio),
+    )
+    for term, kind, value in kinds:
+        shown = estimated(term, kind, value)
+        if value.value is None:
+            why = "no record says what was planned"
+            if not found.ratios.node_seconds:
+                why = CANNOT if found.not_judged else "no node is known"
+            elif term in (of_reliability.TO_RETURN, of_reliability.MTBF):
+                why = "no outage has ended" if found.occurrence.n else "no unplanned outage"
+            shown = replace(shown, basis=why, says=why)
+        yield shown
+
+
+def _if_planned(found: FleetAvailability, value: Estimate) -> Estimate:
+    """What rests on knowing what was planned."""
+    if found.planned_known:
+        return value
+    return unknown(value.conf_level or CONF_LEVEL, value.n)
+
+
+def _share(state: int) -> Callable[[Part], float]:
+    return lambda part: part.seconds[state] / sum(part.seconds)
+
+
+def _node_columns(found: FleetAvailability) -> tuple[Any, ...]:
+    planned = (field("planned", "Planned", "ratio", _share(PLANNED)),)
+    return (
+        field("node", "Node", of="name", link="node"),
+        field("cluster", "Cluster"),
+        field("available", "Available", "ratio"),
+        field("down", "Down", "ratio", _share(DOWN)),
+        field("drained", "Drained", "ratio", _share(DRAINED)),
+        *(planned if found.planned_known else ()),
+        field("node_days", of=lambda part: sum(part.seconds) / 86_400, on=("csv",)),
+        field("outages", "Unplanned outages", "count"),
+    )
+
+
+GROUPS = (
+    field("cluster", "Cluster"),
+    field("name", "Rack"),
+    field("nodes", "Nodes", "count"),
+    field("available", "Available", "share", lambda part: part.ratios.available),
+    field("unplanned", "Unplanned", "share", lambda part: part.ratios.unplanned),
+    field("outages", "Unplanned outages", "count"),
+)
+CLUSTERS = tuple(each for each in GROUPS if each.column.key != "name")
+CAPACITY = (
+    Column("out", "Nodes out at most", "count"),
+    Column("ratio", "Share of the time", "ratio"),
+    Column("independent", "If nodes went out one by one", "ratio"),
+)
+OPEN = (
+    Column("node", "Node", link="node"),
+    Column("cluster", "Cluster"),
+    field("since", "Since", "time", of=lambda out: datetime.fromtimestamp(out.start_s, UTC)),
+    field("hours", "For (h)", "hours", of=lambda out: (out.end_s - out.start_s) / 3600),
+    field("state", "State"),
+)
+
+
+def _of_week(state: int) -> Callable[[tuple[datetime, tuple[int, ...]]], float | None]:
+    return lambda week: week[1][state] / sum(week[1]) if sum(week[1]) else None
+
+
+WEEKS = (
+    field("week", of=lambda week: week[0].date()),
+    *(field(name, of=_of_week(state)) for state, name in enumerate(STATES)),
+    field("node_days", of=lambda week: sum(week[1]) / 86_400),
+)
+
+
+@dataclass(frozen=True)
+class _Percentile:
+    """One row of the table of repairs."""
+
+    share: float
+    hours: Estimate
+
+
+REPAIRS = (
+    Column("share", "Share of outages", "ratio"),
+    Column("hours", "Back within (h)", "mttf"),
+)
+
+
+def of_nodes(ask: Ask, selection: Selection, *, limit: int) -> Table:
+    """All nodes, the least available first."""
+    return _table(ask(measured, selection), limit)
+
+
+def _table(found: FleetAvailability, most: int) -> Table:
+    rows = Rows(_node_columns(found), found.by_node[:most])
+    return rows.table("by_node", "The least available nodes")
+
+
+def _blocks(found: FleetAvailability, selection: Selection) -> Iterator[Block]:
+    yield Chart(
+        "reliability.availability",
+        "Share of the time of nodes out of service, by week",
+        f"Planned, down and drained in {numbers.counted(len(found.weeks), 'week')}.",
+        (found.weeks,),
+        "weeks",
+        rows=Rows(WEEKS, found.weeks),
+    )
+    listed = _table(found, MOST_NODES)
+    if len(found.by_node) > MOST_NODES:
+        everything = Opened("All nodes", of_nodes, (selection,), total=len(found.by_node))
+        listed = replace(listed, everything=everything)
+    yield listed
+    if found.repairs.n > found.repairs.n_open:
+        rows = [_Percentile(each / 100, hours) for each, hours in found.repairs.percentiles.items()]
+        yield Rows(REPAIRS, rows).table("repairs", "From out of service to return")
+    if found.still_out:
+        yield Rows(OPEN, found.still_out[:MOST_OPEN]).table("open_outages", "Still out")
+    if found.capacity:
+        yield Rows(CAPACITY, found.capacity).table(
+            "capacity",
+            "Capacity that a job found",
+            note="A job of all nodes but these ran on healthy nodes for this share of the time. "
+            "Where nodes go out together, it is less than one by one.",
+        )
+    racks = [part for part in found.by_rack if part.ratios is not None]
+    if racks:
+        yield Rows(GROUPS, racks[:MOST_NODES]).table("by_rack", "The least available racks")
+    if len(found.by_cluster) > 1:
+        yield Rows(CLUSTERS, found.by_cluster).table("by_cluster", "By cluster")
+
+
+def _notes(found: FleetAvailability) -> Iterator[str]:
+    if not found.planned_known:
+        yield "No record says what was planned: all time out of service counts as unplanned."
+    if found.not_judged:
+        yield f"Of {', '.join(found.not_judged)} availability {CANNOT}. `{'`, `'.join(COMMANDS)}`"
+    if found.days_unseen:
+        days = numbers.counted(found.days_unseen, "day")
+        yield f"Node states were not collected on {days}: they count nowhere."
+    if found.repairs.n_open:
+        yield (
+            f"{numbers.counted(found.repairs.n_open, 'outage')} had not ended when records do: "
+            "how long they last is known from below."
+        )
+    lognormal = found.repairs.lognormal
+    if lognormal:
+        median, sigma = (numbers.number(lognormal[name].value) for name in ("median", "sigma"))
+        yield f"A log-normal of the times to return has a median of {median} h and sigma {sigma}."
+    if len(found.by_cluster) > 1:
+        yield "What capacity a job found is told of one cluster: choose one."
+
+
+def _record(found: FleetAvailability) -> dict[str, Any]:
+    shares, occurred, repairs = found.ratios, found.occurrence, found.repairs
+    return {
+        "availability": shares.available,
+        "planned_ratio": _if_planned(found, shares.planned),
+        "unplanned_ratio": shares.unplanned,
+        "down_ratio": shares.down,
+        "drained_ratio": shares.drained,
+        "serviceability": _if_planned(found, shares.serviceable),
+        "node_seconds": shares.node_seconds,
+        "mean_repair_hours": repairs.mean_hours,
+        "repair_clock": "from out of service to return",
+        "repair_hours_percentiles": {str(each): of for each, of in repairs.percentiles.items()},
+        "repair_lognormal": dict(repairs.lognormal) or None,
+        "repairs": repairs.n,
+        "outages": occurred.n,
+        "mtbf_hours": occurred.mtbf_hours,
+        "mtti_hours": _if_planned(found, occurred.mtti_hours),
+        "annual_failure_ratio": occurred.annual_failure_ratio,
+        "fit": occurred.fit,
+        "by_node": [_part(found, part) for part in found.by_node],
+        "by_rack": [_part(found, part) for part in found.by_rack],
+        "by_cluster": [_part(found, part) for part in found.by_cluster],
+        "by_week": Rows(WEEKS, found.weeks).records(),
+        "capacity": [asdict(each) for each in found.capacity],
+        "open_outages": Rows(OPEN, found.still_out).records(),
+        "clusters_not_judged": list(found.not_judged),
+        "days_not_collected": found.days_unseen,
+        "conf_level": shares.available.conf_level,
+    }
+
+
+def _part(found: FleetAvailability, part: Part) -> dict[str, Any]:
+    whole = sum(part.seconds)
+    return {
+        "name": part.name,
+        "cluster": part.cluster,
+        "nodes": part.nodes,
+        "available": part.available if part.ratios is None else part.ratios.available,
+        "planned_ratio": part.seconds[PLANNED] / whole if found.planned_known else None,
+        "down_ratio": part.seconds[DOWN] / whole,
+        "drained_ratio": part.seconds[DRAINED] / whole,
+        "node_seconds": whole,
+        "outages": part.outages,
+    }
