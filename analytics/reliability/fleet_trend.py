@@ -111,17 +111,8 @@ def fleet_trend(
     OutOfRangeError
         For a conf_level outside (0, 1).
     """
-    evidence = counts.evidence
-    shows = None if evidence is None else can_show(sources_collected(evidence))
-    rows = with_detection(counts.by_day, shows)
-    if not counts.exposure_known:
-        rows = {**rows, "exposure_node_days": np.ones(len(rows["day"]))}
     chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
-    scope = seen_rate(rows, **chance).scope
-    kept = np.ones(len(rows["day"]), bool) if scope == "all" else np.asarray(rows["seen"])
-    if scope == "range":
-        kept[:] = False
-    rows = {**rows, "exposure_node_days": _weighed(rows, kept)}
+    rows, kept, scope = seen_rows(counts, **chance)
     failures = rows["failures"]
     found = _of_days(rows, failures, kept, **chance)
     most = _of_days(rows, failures + rows["unexplained"], kept, **chance)
@@ -143,6 +134,23 @@ def _weighed(rows: Columns, kept: Bools) -> NDArray[Any]:
     rate = np.divide(failed, held, out=np.zeros_like(held), where=held > 0)
     weighed: NDArray[Any] = exposure * (rate * held.sum() / (rate * held).sum())[cluster]
     return weighed
+
+
+def seen_rows(counts: FailureCounts, **chance: Any) -> tuple[Columns, Bools, Scope]:
+    """Rows of clusters and days, which of them are judged, and what their rate is given over.
+
+    Their exposure is weighed by cluster; it is days where the nodes are not known.
+    """
+    evidence = counts.evidence
+    shows = None if evidence is None else can_show(sources_collected(evidence))
+    rows = with_detection(counts.by_day, shows)
+    if not counts.exposure_known:
+        rows = {**rows, "exposure_node_days": np.ones(len(rows["day"]))}
+    scope = seen_rate(rows, **chance).scope
+    kept = np.ones(len(rows["day"]), bool) if scope == "all" else np.array(rows["seen"])
+    if scope == "range":
+        kept[:] = False
+    return {**rows, "exposure_node_days": _weighed(rows, kept)}, kept, scope
 
 
 def _of_days(rows: Columns, failures: NDArray[Any], kept: Bools, **chance: Any) -> Trend:

@@ -58,6 +58,8 @@ SAID = {
     "Slowdown": re.compile(r"([\d.,]+) times its ideal"),
 }
 """How a title tells a headline number: the first such number of its sentence."""
+IN_PART = {"mean_repair_hours": "`mttf` knows it of failure logs alone"}
+"""Keys that some places cannot know; those that do agree."""
 ROWS = ("cause", "domain", "bucket", "definition", "state")
 """Columns that say what a row of a record is about."""
 ESTIMATE = ("value", "lower", "upper", "n")
@@ -237,7 +239,8 @@ def _leaves(record: Any, about: str = "") -> Iterator[tuple[str, Any]]:
         if isinstance(value, list) and all(isinstance(row, dict) for row in value):
             yield from _leaves(value)
         elif isinstance(value, dict) and set(value) >= set(ESTIMATE):
-            yield about + key, tuple(value[name] for name in ESTIMATE)
+            coming = "to come: " if value.get("kind") == "prediction" else ""
+            yield about + coming + key, tuple(value[name] for name in ESTIMATE)
         elif isinstance(value, int | float | None) and (about or NAMED.search(key)):
             yield about + key, value
 
@@ -270,6 +273,9 @@ def test_what_is_called_the_same_is_the_same_on_every_page_command_and_report(
     root = stores[name] if name in stores else request.getfixturevalue("demo_store")
     found = gathered(root, period, capsys)
     print(table_of(found, f"{name}, {period}"))
+    for key in IN_PART:
+        known = {at: value for at, value in found[key].items() if value[0] is not None}
+        found[key] = known or found[key]
     differ = {key: where for key, where in found.items() if len(set(map(repr, where.values()))) > 1}
     assert not differ
     assert all(len(found[key]) > 2 for key in ("failures", "lost_to_failures_gpu_hours"))

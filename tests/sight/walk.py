@@ -47,6 +47,8 @@ GIVEN: dict[str, Sequence[Any]] = {
     "fact": ["gpu_model"],
     "ledger_parts.by": ["partition"],
     "rate_by_group.by": RATE_GROUPS,
+    "forecast.gpus": [16],
+    "days": [2.0],
     "found": [],
     "part": [],
 }

@@ -325,7 +325,7 @@ def _record(found: Lifetimes) -> dict[str, Any]:
         "n_left_out": found.left_out,
         "exposure": lives.exposure,
         "rate": lives.rate(curve.conf_level) if found.kind.rate is not None else None,
-        "median": curve.quantile(0.5),
+        "median_life": curve.quantile(0.5),
         "restricted_mean": curve.restricted_mean(),
         "hazard": hazard,
         "shape": shape,

@@ -345,7 +345,7 @@ def _record(found: Measured) -> dict[str, Any]:
         "p_value": None if blind else trend.p_value,
         "end_over_begin": trend.factor,
         "growth": trend.growth,
-        "failures": None if blind and not trend.n else trend.n,
+        "failures_judged": None if blind and not trend.n else trend.n,
         "exposure": trend.exposure,
         "exposure_unit": fleet.unit,
         "scatter": trend.changes.scatter,

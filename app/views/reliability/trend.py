@@ -1,14 +1,23 @@
-"""Is it getting better, since what, and what was changed then?"""
+"""Is it getting better, since what, what was changed then, and what comes next?"""
 
-from app.answers.reliability import trend
+import streamlit as st
+
+from app.answers.reliability import forecast, trend
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, fleet_line, page_head
+from app.words import escaping
 
 scope = filter_bar.of_store()
-answer = trend.answer(ask, scope.selection)
-page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
+answer, coming = trend.answer(ask, scope.selection), forecast.answer(ask, scope.selection)
+page_head.show(answer.sentence, scope, notes=(*answer.notes, *coming.notes), terms=answer.terms)
 fleet = fleet_line.place()
 page.headlines(answer.numbers, scope)
-page.blocks(answer.blocks, scope)
+page.blocks(answer.blocks[:1], scope)
+if coming.numbers[0].exact is not None:
+    st.header("What comes next", anchor=False)
+    st.markdown(escaping.escaped(coming.sentence))
+    page.headlines(coming.numbers, scope)
+    page.blocks(coming.blocks, scope)
+page.blocks(answer.blocks[1:], scope)
 fleet_line.show(fleet, scope)

@@ -224,3 +224,41 @@ FIT = Term(
     unit="outages per 1e9 node-hours",
     pages=_AVAILABILITY,
 )
+
+_FORECAST = ("trend",)
+NEXT_MONTH = Term(
+    "Failures, next 28 days",
+    "Failures that count, if as many node-days run as in the last 28 days. The interval is that of "
+    "the count: the rate may move from week to week, and weeks scatter.",
+    unit="failures",
+    pages=_FORECAST,
+)
+NEXT_QUARTER = Term(
+    "Failures, next 91 days",
+    "The same of 13 weeks.",
+    unit="failures",
+    pages=_FORECAST,
+)
+FORETOLD = Term(
+    "Last 28 days, foretold",
+    "What the same forecast said when the last 28 days began, for the node-days that ran then.",
+    unit="failures",
+    pages=_FORECAST,
+)
+JOB_FAILURES = Term(
+    "Failures of the job",
+    "Failures of infrastructure that a job of so many nodes meets while it computes for so long, "
+    "at the rates that the forecast draws. Beyond the largest job that ran the rate may differ by "
+    "1.25 with each doubling.",
+    unit="failures",
+)
+NO_FAILURE = Term(
+    "Chance of no failure",
+    "Share of such jobs that no failure interrupts; its bounds are those of the rate.",
+    unit="ratio",
+)
+BETWEEN_OF_JOB = Term(
+    "Job runs between failures",
+    "24 h / (rate x nodes), at the rates that the forecast draws.",
+    unit="h",
+)

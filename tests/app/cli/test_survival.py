@@ -81,7 +81,7 @@ def test_none_died_says_what_that_leaves_open(faultline: Any, tmp_path: Path) ->
     path = table(tmp_path / "lives.csv", [(10, 0), (20, "no"), (30, "False")])
     said = faultline("survival", path, "--format", "json")
     found = said.json
-    assert (found["n_deaths"], found["families"], found["median"]["value"]) == (0, [], None)
+    assert (found["n_deaths"], found["families"], found["median_life"]["value"]) == (0, [], None)
     assert found["hazard"] == "too little to tell"
     assert found["rate"]["upper"] == pytest.approx(2.9957 / 60, rel=1e-4)
     told = faultline("survival", path, "--format", "table").out

@@ -117,7 +117,7 @@ def test_where_no_failure_could_be_seen_nothing_is_judged(
 ) -> None:
     period = ("--from", "1999-01-01", "--to", "1999-02-01")
     said = faultline("trend", "--store", sacct_store, *period, "--format", "json")
-    assert (said.json["verdict"], said.json["failures"]) == ("unknown", None)
+    assert (said.json["verdict"], said.json["failures_judged"]) == ("unknown", None)
     assert said.json["reason"]
 
 
@@ -126,6 +126,6 @@ def test_the_demo_has_its_roll_out(faultline: Callable[..., Any], demo_store: Pa
     assert said.json["synthetic"] is True
     drivers = [each for each in said.json["rollouts"] if each["kind"] == "driver"]
     assert [each["value"] for each in drivers] == ["550.127.05"]
-    assert said.json["failures"] == faultline(
+    assert said.json["failures_judged"] == faultline(
         "mttf", "--store", demo_store, "--format", "json"
     ).json["failures"]  # fmt: skip

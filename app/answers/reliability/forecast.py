@@ -1,0 +1,336 @@
+"""How many failures are to come, and what are the odds of a job?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.reliability.fleet_forecast import FleetForecast, fleet_forecast
+from analytics.reliability.forecast import FEWEST_WEEKS, Forecast, JobOdds, job_odds
+from app.answers.content import Answer, Missing, Number, estimated
+from app.answers.described import Rows, field, quantities
+from app.answers.failures import verdicts
+from app.answers.reliability import sight
+from app.words import numbers
+from app.words.glossary import of_reliability
+from data.errors import DataError
+from data.queries import exposure, reliability
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analytics.reliability.sight import Sight
+    from app.answers.content import Block
+    from app.ask import Ask
+    from app.words.terms import Term
+    from data.filters import Selection
+    from data.store import Store
+
+WHAT = "How many failures are to come"
+COUNTED = ("hardware", "system_software")
+MOST_CAUSES = 8
+LEAST_CHANCE = 1e-4
+"""Chance below which its size tells nothing more."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a selection foretells."""
+
+    fleet: FleetForecast
+    titles: dict[str, str]
+    """Cause -> its title."""
+    sight: Sight
+    gpus_per_node: float | None
+    largest_gpus: int | None
+    """Of the largest job that ran."""
+
+
+def measured(
+    store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL, seed: int = 0
+) -> Measured:
+    """Failures that are to come, by those that count in the selection."""
+    counts = reliability.failure_counts(store, selection)
+    found = verdicts.summarised(store, selection)
+    causes = {
+        each.cause: each.rate_per_1000_node_days.n
+        for each in found.causes_of(COUNTED)
+        if each.rate_per_1000_node_days.n
+    }
+    ran = exposure.runs(store, selection)
+    sizes = ran["n_gpus"][~ran["node_time"].astype(bool) & (ran["running_days"] > 0)]
+    return Measured(
+        fleet_forecast(counts, causes, conf_level=conf_level, seed=seed),
+        dict(found.titles),
+        sight.sight(store, selection),
+        counts.gpus_per_node,
+        int(np.max(sizes)) if len(sizes) else None,
+    )
+
+
+def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
+    """How many failures the next 28 days bring; `chance` holds conf_level and seed."""
+    found = ask(measured, selection, **chance)
+    return Answer(
+        _sentence(found),
+        tuple(_headlines(found)),
+        tuple(_blocks(found)),
+        notes=tuple(_notes(found)),
+        record=_record(found),
+        sheet=quantities(
+            [
+                ("failures_28_days", found.fleet.month.failures),
+                ("failures_91_days", found.fleet.quarter.failures),
+                ("rate", found.fleet.month.rate),
+            ]
+        ),
+    )
+
+
+def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any) -> Answer:
+    """What a job of so many GPUs that computes for so many days meets.
+
+    Raises
+    ------
+    DataError
+        Where the GPUs of a node are not known.
+    """
+    found = ask(measured, selection, **chance)
+    per_node = found.gpus_per_node
+    if per_node is None:
+        raise DataError(
+            "the GPUs of a node are not known, or differ between clusters: name a --cluster, or "
+            "state gpus_per_node in site.toml"
+        )
+    month = found.fleet.month
+    blind = found.sight.none
+    odds = job_odds(
+        np.zeros(0) if blind else month.rates,
+        gpus / per_node,
+        days,
+        largest_nodes=None if found.largest_gpus is None else found.largest_gpus / per_node,
+        n=month.failures.n,
+        **chance,
+    )
+    return Answer(
+        _job_sentence(found, odds, gpus),
+        tuple(_job_numbers(odds)),
+        notes=tuple(_job_notes(found, odds)),
+        record={
+            "gpus": gpus,
+            "days": days,
+            "failures": _prediction(odds.failures),
+            "p_uninterrupted": odds.p_uninterrupted,
+            "mttf_hours": odds.mttf_hours,
+            "largest_gpus": found.largest_gpus,
+            "widened": odds.widened,
+            **sight.record(found.sight),
+        },
+        sheet=quantities(
+            [
+                ("failures", odds.failures),
+                ("p_uninterrupted", odds.p_uninterrupted),
+                ("mttf_hours", odds.mttf_hours),
+            ]
+        ),
+    )
+
+
+def _known(found: Measured) -> bool:
+    return not found.sight.none and found.fleet.month.failures.value is not None
+
+
+def _sentence(found: Measured) -> str:
+    if found.sight.none:
+        return sight.refused(WHAT, found.sight)
+    if found.fleet.scope == "range":
+        return f"{WHAT} {sight.CANNOT}: too little of the time could be seen."
+    month = found.fleet.month.failures
+    if month.value is None:
+        return f"{WHAT} {sight.CANNOT}: it takes {FEWEST_WEEKS} weeks in which something ran."
+    return f"{_count(month.value)} failures in the next 28 days ({_interval(month)})."
+
+
+def _count(value: float | None) -> str:
+    return numbers.number(value) if value is None or value < 10 else numbers.count(round(value))
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"{numbers.count(estimate.lower)} to {numbers.count(estimate.upper)}"
+
+
+def _headlines(found: Measured) -> Iterator[Number]:
+    fleet = found.fleet
+    yield _foretold(found, of_reliability.NEXT_MONTH, fleet.month)
+    yield _foretold(found, of_reliability.NEXT_QUARTER, fleet.quarter)
+    earlier = fleet.earlier
+    if earlier is None:
+        yield Number(of_reliability.FORETOLD, numbers.UNKNOWN, "too few weeks before")
+        return
+    shown = _foretold(found, of_reliability.FORETOLD, earlier.forecast)
+    came = numbers.counted(earlier.came, "failure")
+    verb = "came" if earlier.held else "came, outside of it"
+    if _known(found):
+        said = f"{shown.interval}; {came} {verb}"
+        shown = replace(shown, says=said, basis=f"{shown.basis}; {came} {verb}")
+    yield shown
+
+
+def _foretold(found: Measured, term: Term, forecast: Forecast) -> Number:
+    if found.sight.none:
+        return sight.number(term)
+    value = forecast.failures
+    if value.value is None:
+        return Number(term, numbers.UNKNOWN, "too few weeks")
+    interval = _interval(value)
+    basis = f"{numbers.level(value)} of such times: {interval}; from {value.n:,} failures"
+    return Number(
+        term, _count(value.value), basis, interval, numbers.count(value.n), value, "failures"
+    )
+
+
+CAUSES = (
+    field("cause", "Cause", of="title"),
+    field("failures", "Failures, next 28 days", of="printed"),
+    field("interval", "Interval"),
+    field("seen", "Seen in the period", "count"),
+)
+
+
+@dataclass(frozen=True)
+class _OfCause:
+    """One row of the table of causes."""
+
+    title: str
+    estimate: Estimate
+
+    @property
+    def printed(self) -> str:
+        return _count(self.estimate.value)
+
+    @property
+    def interval(self) -> str:
+        return _interval(self.estimate)
+
+    @property
+    def seen(self) -> int:
+        return self.estimate.n
+
+
+def _blocks(found: Measured) -> Iterator[Block]:
+    if found.sight.none:
+        yield sight.missing("forecast", WHAT, found.sight)
+        return
+    if not _known(found):
+        yield Missing("forecast", _sentence(found), "Choose a longer period.")
+        return
+    rows = [
+        _OfCause(found.titles.get(cause, cause), estimate)
+        for cause, estimate in found.fleet.by_cause[:MOST_CAUSES]
+    ]
+    if rows:
+        yield Rows(CAUSES, rows).table("forecast_by_cause", "What is to come, by cause")
+
+
+def _notes(found: Measured) -> Iterator[str]:
+    if not _known(found):
+        return
+    fleet = found.fleet
+    yield (
+        f"Foretold for {numbers.number(fleet.exposure_ahead)} node-days a day, as in the last 28 "
+        "days: twice as many bring twice as many failures."
+    )
+    if fleet.month.moves > 0.05:
+        lost = numbers.percent(fleet.month.moves)
+        yield (
+            f"The rate moves: of what is known of it {lost} is lost from week to week, so that the "
+            "interval widens with time."
+        )
+    if fleet.earlier is not None and not fleet.earlier.held:
+        yield (
+            "What came in the last 28 days lay outside what was foretold: the rate changed, and a "
+            "change is foretold by nothing. See Trend."
+        )
+    if fleet.scope == "detectable":
+        yield "Only days on which failures could be seen count."
+
+
+def _job_sentence(found: Measured, odds: JobOdds, gpus: int) -> str:
+    job = f"A job of {numbers.counted(gpus, 'GPU')} that computes {numbers.number(odds.days)} days"
+    if found.sight.none:
+        return sight.refused("What a job meets", found.sight)
+    if odds.failures.value is None:
+        return f"What a job meets {sight.CANNOT}: it takes {FEWEST_WEEKS} weeks."
+    none = _chance(odds.p_uninterrupted.value)
+    return (
+        f"{job} meets {_count(odds.failures.value)} failures ({_interval(odds.failures)}); none "
+        f"with a chance of {none}."
+    )
+
+
+def _chance(share: float | None) -> str:
+    """A chance; of one that is next to none that alone."""
+    least = f"less than {numbers.percent(LEAST_CHANCE)}"
+    return least if share is not None and share < LEAST_CHANCE else numbers.percent(share)
+
+
+def _job_numbers(odds: JobOdds) -> Iterator[Number]:
+    value = odds.failures
+    known = value.value is not None
+    interval = _interval(value) if known else ""
+    yield Number(
+        of_reliability.JOB_FAILURES,
+        _count(value.value) if known else numbers.UNKNOWN,
+        f"{numbers.level(value)} of such jobs: {interval}" if known else "too little to tell",
+        interval,
+        numbers.count(value.n),
+        value,
+        "failures",
+    )
+    shown = estimated(of_reliability.NO_FAILURE, "share", odds.p_uninterrupted)
+    if (odds.p_uninterrupted.value or 1.0) < LEAST_CHANCE:
+        shown = replace(shown, value=_chance(odds.p_uninterrupted.value), basis="", interval="")
+    yield shown
+    yield estimated(of_reliability.BETWEEN_OF_JOB, "mttf", odds.mttf_hours)
+
+
+def _job_notes(found: Measured, odds: JobOdds) -> Iterator[str]:
+    if odds.widened > 1 and found.largest_gpus is not None:
+        yield (
+            f"The largest job that ran had {numbers.counted(found.largest_gpus, 'GPU')}: the rate "
+            f"of a larger one may differ by a factor of {numbers.number(odds.widened)}."
+        )
+
+
+def _prediction(estimate: Estimate) -> dict[str, Any]:
+    return asdict(estimate) | {"kind": "prediction"}
+
+
+def _record(found: Measured) -> dict[str, Any]:
+    fleet, earlier = found.fleet, found.fleet.earlier
+    blind = found.sight.none
+    return {
+        "failures": _prediction(fleet.month.failures),
+        "failures_91_days": _prediction(fleet.quarter.failures),
+        "rate_ahead_per_1000_node_days": fleet.month.rate.scaled(1000.0),
+        "by_cause": [
+            {"cause": cause, "failures": _prediction(estimate)}
+            for cause, estimate in fleet.by_cause
+        ],
+        "earlier": None
+        if earlier is None or blind
+        else {
+            "failures": _prediction(earlier.forecast.failures),
+            "came": earlier.came,
+            "held": earlier.held,
+        },
+        "from": fleet.last,
+        "node_days_a_day": fleet.exposure_ahead,
+        "moves_weekly_ratio": fleet.month.moves,
+        "scatter": fleet.month.scatter,
+        "scope": fleet.scope,
+        **sight.record(found.sight),
+    }
