@@ -37,7 +37,7 @@ from analytics.reliability.mttf import mean_estimate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analytics.arrays import Ints
+    from analytics.arrays import Bools, Floats, Ints
     from analytics.reliability.detection import Stretch
 
 PERCENTILES: Final = (50, 90, 95)
@@ -115,6 +115,17 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Starts:
+    """When outages of nodes began in the period, planned ones too: what others divide by."""
+
+    node: Ints
+    at_s: Ints
+    """Seconds since 1970, in order for each node."""
+    last_s: int
+    """End of the period."""
+
+
+@dataclass(frozen=True)
 class FleetAvailability:
     """How available nodes were in a period."""
 
@@ -131,6 +142,7 @@ class FleetAvailability:
     by_cluster: tuple[Part, ...]
     still_out: tuple[Out, ...]
     """Unplanned outages that had not ended, the longest first."""
+    starts: Starts
     planned_known: bool
     """Whether any record says of an outage whether it was planned; else all count as unplanned."""
     not_judged: tuple[str, ...]
@@ -217,6 +229,7 @@ def fleet_availability(
         tuple(_weeks(found)),
         *parts,
         tuple(_still_out(of_nodes, open_nodes)),
+        _starts(away, still, there),
         any(each.planned is not None and not each.logged for each in of_nodes)
         or bool((kind == PLANNED).any()),
         tuple(not_judged),
@@ -288,11 +301,18 @@ def _period(there: Spans) -> tuple[int, int]:
     return int(there.start_s.min()), int(there.end_s.max())
 
 
+def _starts(away: Spans, still: Bools, there: Spans) -> Starts:
+    """Begins of all outages in the period, however planned."""
+    every = outages(away, still).spans
+    mine = every.some(_begun(every, there))
+    return Starts(mine.node, mine.start_s, _period(there)[1])
+
+
 def _within(at: int, period: tuple[int, int]) -> bool:
     return period[0] <= at < period[1]
 
 
-def _begun(spans: Spans, there: Spans) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _begun(spans: Spans, there: Spans) -> Bools:
     """Whether each began while its node was watched."""
     order = np.lexsort((there.start_s, there.node))
     key = there.node[order].astype(np.float64) * 1e11 + there.start_s[order]
@@ -300,7 +320,7 @@ def _begun(spans: Spans, there: Spans) -> np.ndarray[tuple[int], np.dtype[np.boo
     if not len(order):
         return np.zeros(len(spans.node), dtype=bool)
     spell = order[np.maximum(place, 0)]
-    began: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
+    began: Bools = (
         (place >= 0)
         & (there.node[spell] == spans.node)
         & (there.start_s[spell] <= spans.start_s)
@@ -310,8 +330,8 @@ def _begun(spans: Spans, there: Spans) -> np.ndarray[tuple[int], np.dtype[np.boo
 
 
 def _repairs(
-    hours: np.ndarray[tuple[int], np.dtype[np.float64]],
-    is_open: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    hours: Floats,
+    is_open: Bools,
     conf_level: float,
 ) -> Repairs:
     n, n_open = len(hours), int(is_open.sum())

@@ -71,14 +71,15 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     return Answer(
         _sentence(found),
         tuple(_headlines(found)),
-        tuple(_blocks(found, selection)) if known else (_missing(found),),
+        tuple(_blocks(found, selection)) if known else (missing(found),),
         notes=tuple(_notes(found)) if known else (),
         record=_record(found),
         sheet=Rows(_node_columns(found), found.by_node).sheet(),
     )
 
 
-def _missing(found: FleetAvailability) -> Missing:
+def missing(found: FleetAvailability) -> Missing:
+    """What stands in its place where it cannot be judged."""
     if found.not_judged:
         return Missing("weeks", f"Availability {CANNOT}.", "Slurm keeps them:", COMMANDS)
     return Missing(

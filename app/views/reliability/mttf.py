@@ -10,7 +10,7 @@ from app.answers.fleet import weeks
 from app.answers.reliability import mttf
 from app.ask.cached import ask
 from app.show import page
-from app.views.reliability.mttf_page import by_size, lifetimes
+from app.views.reliability.mttf_page import by_size, lifetimes, others
 from app.widgets import filter_bar, fleet_line, inputs, page_head
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS
@@ -37,6 +37,7 @@ page.tabs(
     {
         "By size": partial(by_size.show, scope, answer),
         "Lifetimes": partial(lifetimes.show, scope),
+        "Others' definitions": partial(others.show, scope),
     },
     key="mttf_tab",
 )

@@ -183,3 +183,13 @@ def test_where_no_failure_could_be_seen_lifetimes_cannot_be_judged(
     assert not page.exception
     assert "Weibull shape" not in {metric.label for metric in page.metric}
     assert any("cannot be judged" in text.value for text in page.markdown)
+
+
+def test_others_definitions_stand_in_a_tab_beside_ours(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, mttf_tab="Others' definitions", period="all")
+    assert not page.exception
+    (table,) = (frame.value for frame in page.dataframe if "why_it_differs" in frame.value.columns)
+    assert "NVSentinel, ADR-044" in table["source"].tolist()
+    assert any("between outages of a node" in text.value for text in page.markdown)
