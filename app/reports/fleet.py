@@ -10,6 +10,7 @@ from app.answers.efficiency import ledger, ledger_parts
 from app.answers.failures import incidents, summary, trust, verdicts
 from app.answers.fleet import coverage, nodes
 from app.answers.reliability import mttf, rate_by_group, sensitivity, sight
+from app.reports import reliability
 from app.reports.report import Report, Section, defined, filters_in_words, rests_on, section
 from app.words import numbers, terms
 from app.words.addresses import Place
@@ -83,6 +84,7 @@ class _Parts:
     costliest: Table
     fleet: Fleet
     gpu_hours: Section
+    reliability: tuple[Section, ...]
     coverage: Answer
 
 
@@ -133,6 +135,7 @@ def _parts(ask: Ask, request: Request) -> _Parts:
         costliest=_costliest(rows, counted.n_incidents),
         fleet=ask(nodes.nodes, selection),
         gpu_hours=_gpu_hours(ask, selection, conf_level=conf_level),
+        reliability=reliability.sections(ask, selection, **chance),
         coverage=coverage.answer(ask, selection),
     )
 
@@ -194,6 +197,7 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
         _causes(parts),
         _of_incidents(parts),
         section("Time to failure by job size", by_size, shown_on=Place("mttf")),
+        *parts.reliability,
         parts.gpu_hours,
         section("Nodes", (_out_of_service(parts.fleet),)),
         rests_on(parts.coverage),

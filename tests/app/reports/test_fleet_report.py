@@ -23,6 +23,7 @@ from app.answers.fleet import overview
 from app.answers.reliability import mttf
 from app.ask import of_store
 from app.reports import kinds
+from app.reports.reliability import NODES
 from app.words import numbers
 from data.filters import Selection
 from data.state import State
@@ -240,3 +241,16 @@ def test_the_key_of_pseudonyms_is_not_in_the_hash(awkward_store: Path, tmp_path:
     one, two = ([table.printed for table in report.tables] for report in made)
     assert one != two
     assert State(copies[0]).redaction_key() != State(copies[1]).redaction_key()
+
+
+def test_trend_forecast_availability_and_lifetimes_have_a_section_each(
+    reports: dict[str, Report],
+) -> None:
+    titles = ("Trend", "What comes next", "Availability", "How long nodes run in jobs")
+    known = {part.title: part for part in reports["fleet"].sections}
+    places = [known[title].shown_on for title in titles]
+    assert [place and place.page for place in places] == ["trend", "trend", "availability", "mttf"]
+    tables = {table.key: table for table in reports["fleet"].tables}
+    quantities = {row[0]: row[1] for row in tables["availability"].printed}
+    assert quantities["Availability"].endswith("%")
+    assert len(tables["by_node"]) <= NODES
