@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from analytics.frames import Columns, CountedFailures, FailureCounts, FailureDefinition
     from analytics.reliability.sight import Sight
 
+TELL_CLUSTERS: Final = 50
+"""Failures from which on the tests find those that come in threes (METHODS.md has the figures)."""
 HITS_NAMED: Final = 3
 """Of what failures hit that name no node."""
 
@@ -197,6 +199,11 @@ class MttfReport:
             yield (
                 f"Failures come in clusters ({_tested(clustered)}): the interval is widened by a "
                 f"bootstrap over {cells}."
+            )
+        elif 0 < rate.failures < TELL_CLUSTERS:
+            yield (
+                f"Failures may come together: fewer than {TELL_CLUSTERS} tell little of it, and "
+                "the interval takes them as independent."
             )
         nodes = self.dispersion_over_nodes
         if nodes is not None and nodes.rejects:

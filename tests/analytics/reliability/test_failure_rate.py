@@ -248,6 +248,42 @@ def test_the_interval_covers_the_true_rate_as_often_as_it_says() -> None:
     assert covered >= 890
 
 
+SIMULATIONS = 2_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expected", [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 1000])
+def test_the_exact_interval_covers_as_often_as_it_says(expected: float) -> None:
+    counts = np.random.default_rng(int(10 * expected)).poisson(expected, SIMULATIONS)
+    found = [poisson_rate(int(n), 1.0) for n in counts]
+    covered = np.mean([(e.lower or 0) <= expected <= (e.upper or 0) for e in found])
+    print(f"{expected} expected: {covered:.1%}")
+    assert covered >= 0.885
+    assert expected < 50 or covered <= 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("together", [1, 3])
+@pytest.mark.parametrize("expected", [2, 5, 10, 20, 50, 100])
+def test_the_rate_is_covered_where_failures_come_together_too(expected: int, together: int) -> None:
+    """Half a year; of failures in threes each day's come three times."""
+    generator, covered = np.random.default_rng(expected), 0
+    days, held = np.arange(182), np.full(182, 10.0)
+    truth = expected * together / held.sum()
+    for seed in range(SIMULATIONS):
+        at = generator.integers(0, 182, generator.poisson(expected))
+        counts = together * np.bincount(at, minlength=182)
+        rate = failure_rate(counts, held, days=days, seed=seed).rate
+        covered += (rate.lower or 0) <= truth <= (rate.upper or 0)
+    share = covered / SIMULATIONS
+    print(f"{expected} incidents of {together}: {share:.1%}")
+    if together == 1:
+        assert share >= 0.87
+        assert expected < 50 or share <= 0.93
+    elif expected >= 50:
+        assert share >= 0.85
+
+
 @pytest.mark.parametrize(
     "row", reference("mttf_projection.csv"), ids=lambda row: f"{row['gpus']} GPUs"
 )
