@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.reliability.availability import Spans
 from analytics.reliability.dispersion import MIN_FAILURES
 from analytics.reliability.fleet_trend import FleetTrend, Rollout, fleet_trend, large, near
+from analytics.reliability.mean_cumulative import MeanCumulative, mean_cumulative
 from analytics.reliability.mttf import weekly_rates
 from app.answers.content import Answer, Chart, Missing, Number, composed
 from app.answers.described import Rows, field
@@ -16,12 +21,13 @@ from app.answers.reliability.detection import of_sizes
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_reliability
-from data.queries import reliability, rollouts
+from data.queries import availability, reliability, repairs, rollouts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import date
 
+    from analytics.arrays import Ints
     from analytics.reliability.sight import Sight
     from app.answers.content import Block
     from app.ask import Ask
@@ -43,6 +49,8 @@ class Measured:
     fleet: FleetTrend
     rollouts: tuple[Rollout, ...]
     sight: Sight
+    nodes: MeanCumulative
+    """Failures that name a node, those of one incident on it as one."""
 
 
 def measured(
@@ -57,7 +65,30 @@ def measured(
     if len(days):
         first, last = found.first, found.last
         shown = [each for each in shown if each.begin <= last and each.end >= first]
-    return Measured(found, tuple(shown), sight.sight(store, selection))
+    seen = sight.sight(store, selection)
+    return Measured(found, tuple(shown), seen, _of_nodes(store, selection, seen, conf_level))
+
+
+def _of_nodes(store: Store, selection: Selection, seen: Sight, conf_level: float) -> MeanCumulative:
+    """Failures by node, of the nodes that were there in the period; of none where nobody looked."""
+    there = [] if seen.none else availability.spells(store, selection)
+    place = {name: n for n, name in enumerate(dict.fromkeys(row[:2] for row in there))}
+    rows = repairs.failures(store, selection) if there else []
+    failed = [row for row in rows if row[:2] in place]
+
+    def column(values: Iterable[float]) -> Ints:
+        return np.array(list(values), dtype=np.int64)
+
+    return mean_cumulative(
+        Spans(
+            column(place[row[:2]] for row in there),
+            column(row[3] for row in there),
+            column(row[4] for row in there),
+        ),
+        column(place[row[:2]] for row in failed),
+        column(row[2] for row in failed),
+        conf_level=conf_level,
+    )
 
 
 def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
@@ -88,6 +119,14 @@ def _blocks(found: Measured, shown: Block) -> Iterator[Block]:
         empty="No roll-out on 5 % of the nodes, no new node and no new check is recorded.",
         note=seen if any(each.sight for each in found.rollouts) else "",
     )
+    if found.nodes.n_events and not found.sight.none:
+        yield Chart(
+            "reliability.mean_cumulative",
+            "Failures that a node has had, on average",
+            "Bending down where failures become rarer, up where they become more frequent.",
+            (found.nodes,),
+            rows=Rows(POINTS, _points(found.nodes)),
+        )
     if found.fleet.trend.tests:
         yield Rows(TESTS, found.fleet.trend.tests).table("tests", "Tests of no trend")
 
@@ -231,6 +270,27 @@ TESTS = (
 )
 
 
+POINTS = (
+    field("at"),
+    field("failures_per_node", kind="number"),
+    field("lower"),
+    field("upper"),
+    field("nodes"),
+)
+
+
+def _points(found: MeanCumulative) -> list[dict[str, Any]]:
+    """The mean cumulative function at each of its times."""
+    columns = (found.value, found.lower, found.upper, found.at_risk)
+    names = ("failures_per_node", "lower", "upper", "nodes")
+    return [
+        {"at": datetime.fromtimestamp(second, UTC), **dict(zip(names, row, strict=True))}
+        for second, row in zip(
+            found.at_s.tolist(), zip(*(c.tolist() for c in columns), strict=True), strict=True
+        )
+    ]
+
+
 def _stretches(found: Measured) -> list[_Shown]:
     fleet, changes = found.fleet, found.fleet.trend.changes
     rows = []
@@ -366,6 +426,11 @@ def _record(found: Measured) -> dict[str, Any]:
             )
         ],
         "no_change_p_value": trend.changes.p_value,
+        "mean_cumulative": {
+            "failures_per_node": found.nodes.last,
+            "nodes": found.nodes.n_nodes,
+            "points": _points(found.nodes),
+        },
         "tests": [asdict(test) for test in trend.tests],
         "rollouts": [asdict(each) for each in found.rollouts],
         "rate_unit": _unit(found),
