@@ -251,7 +251,7 @@ class Occurrence:
     mtti_hours: Estimate
     """Time up between interruptions of a node, planned ones included."""
     annual_failure_ratio: Estimate
-    """Share of nodes that have an outage within a year of being up (AFR)."""
+    """Chance of an outage within a year of being up, of a node at the mean rate (AFR)."""
     fit: Estimate
     """Outages per 1e9 node-hours up."""
 

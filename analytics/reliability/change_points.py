@@ -129,7 +129,7 @@ def change_points(
         raise OutOfRangeError("at", f"<= {total:g}", times[-1], "pass exposure passed, not time")
     n_cells = min(n_cells, MOST_CELLS)
     if len(times) < MIN_FAILURES or n_cells < FEWEST_CELLS:
-        return Changes((), (_stretch((0.0, total), times, 1.0, conf_level),), None, 1.0)
+        return Changes((), (_stretch((0.0, total), times, 1.0, conf_level, total),), None, 1.0)
     cell = total / n_cells
     counts = np.histogram(times, n_cells, (0.0, total))[0]
     edges, p_value = _edges(counts, np.random.default_rng(seed))
@@ -140,17 +140,16 @@ def change_points(
         for k in range(1, len(places) - 1)
     ]
     spans = pairwise(places.tolist())
-    stretches = tuple(_stretch(span, times, scatter, conf_level) for span in spans)
+    stretches = tuple(_stretch(span, times, scatter, conf_level, total) for span in spans)
     return Changes(tuple(points), stretches, p_value, scatter)
 
 
 def _stretch(
-    span: tuple[float, float], times: Floats, scatter: float, conf_level: float
+    span: tuple[float, float], times: Floats, scatter: float, conf_level: float, total: float
 ) -> Stretch:
     """What is known of the rate in a stretch; the last one holds its end."""
     begin, end = span
-    last = times[-1] if len(times) else end
-    n = int(((times >= begin) & ((times < end) | (end >= last))).sum())
+    n = int(((times >= begin) & ((times < end) | (end >= total))).sum())
     bounds = gamma_bounds(n, end - begin, scatter, conf_level)
     return Stretch(begin, end, Estimate(n / (end - begin), *bounds, conf_level, n))
 
@@ -254,8 +253,8 @@ def _placed(places: Floats, times: Floats, cell: float) -> Floats:
 def _candidates(
     around: tuple[float, float], times: Floats, cell: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Places of a change between its neighbours, just before and just after each failure; failures
-    before and after it."""
+    """Places of a change between its neighbours, at each failure, which is then the first after it,
+    and just behind, where it is the last before it; failures before and after."""
     begin, end = around
     inside = times[_within(times, around)]
     least = min(cell, (end - begin) / 2)
@@ -263,7 +262,8 @@ def _candidates(
     at = np.unique(np.concatenate([[begin + least], among, [end - least]]))
     sides = [np.searchsorted(inside, at, side=side) for side in ("left", "right")]
     before = np.concatenate(sides).astype(np.float64)
-    return np.tile(at, 2), before, len(inside) - before
+    behind = np.nextafter(at, np.inf)
+    return np.concatenate([at, behind]), before, len(inside) - before
 
 
 def _within(times: Floats, around: tuple[float, float]) -> Bools:

@@ -27,6 +27,7 @@ from analytics.reliability.availability import (
     capacity,
     occurrence,
     outages,
+    passed_before,
     ratios,
     states,
 )
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from analytics.reliability.detection import Stretch
 
 PERCENTILES: Final = (50, 90, 95)
-MOST_GROUPS: Final = 200
+MOST_GROUPS: Final = 40
+"""Racks or clusters, the least available, whose shares have intervals."""
 KINDS: Final = {"down_planned": PLANNED, "down_unplanned": DOWN, "drained": DRAINED}
 """Bucket of the ledger -> state."""
 
@@ -106,12 +108,25 @@ class Part:
     outages: int
     """Unplanned ones that began in the period."""
     ratios: Ratios | None = None
-    """With intervals; of a single node none."""
+    """With intervals, of the first racks and clusters."""
+
+    def share(self, *kinds: int) -> float:
+        """Share of its time in some of the states."""
+        return sum(self.seconds[kind] for kind in kinds) / sum(self.seconds)
 
     @property
     def available(self) -> float:
         """Share of its time in which it was up."""
-        return self.seconds[UP] / sum(self.seconds)
+        return self.share(UP)
+
+    @property
+    def shares(self) -> tuple[Estimate, Estimate]:
+        """Available and unplanned; without intervals where none are worked out."""
+        if self.ratios is not None:
+            return self.ratios.available, self.ratios.unplanned
+        plain = (self.share(UP), self.share(DOWN, DRAINED))
+        one, other = (Estimate(value, None, None, CONF_LEVEL, self.nodes) for value in plain)
+        return one, other
 
 
 @dataclass(frozen=True)
@@ -123,6 +138,8 @@ class Starts:
     """Seconds since 1970, in order for each node."""
     last_s: int
     """End of the period."""
+    last_week_s: int
+    """Node-seconds of its last seven days."""
 
 
 @dataclass(frozen=True)
@@ -141,10 +158,12 @@ class FleetAvailability:
     by_rack: tuple[Part, ...]
     by_cluster: tuple[Part, ...]
     still_out: tuple[Out, ...]
-    """Unplanned outages that had not ended, the longest first."""
+    """Unplanned outages that had not ended when the period did, the longest first."""
     starts: Starts
     planned_known: bool
     """Whether any record says of an outage whether it was planned; else all count as unplanned."""
+    logged: bool
+    """Whether a failure log tells any of it."""
     not_judged: tuple[str, ...]
     """Clusters of which no record tells when nodes were out of service."""
     days_unseen: int
@@ -214,12 +233,13 @@ def fleet_availability(
     unended = np.concatenate([by_state.is_open[mine], np.zeros(len(rows), bool)])
     n_of_node = np.bincount(ended.spans.node[begun], minlength=len(names))
     parts = _parts(found, names, _racks(known), n_of_node, conf_level)
+    until = _period(there)[1]
     open_nodes = {
         (names[node], start)
-        for node, start, last in zip(
-            ended.spans.node.tolist(), ended.spans.start_s.tolist(), ended.is_open, strict=True
+        for node, start, end, last in zip(
+            *(column.tolist() for column in vars(ended.spans).values()), ended.is_open, strict=True
         )
-        if last
+        if start < until and (end > until or (last and end == until))
     }
     return FleetAvailability(
         ratios(found, **chance),
@@ -232,6 +252,7 @@ def fleet_availability(
         _starts(away, still, there),
         any(each.planned is not None and not each.logged for each in of_nodes)
         or bool((kind == PLANNED).any()),
+        bool(logged.any()),
         tuple(not_judged),
         _unseen(known, gaps),
     )
@@ -244,6 +265,20 @@ def _spans(rows: Sequence[Spell] | Sequence[Out], place: Mapping[tuple[str, str]
         [each.end_s for each in rows],
     )
     return Spans(*(np.array(column, dtype=np.int64) for column in columns))
+
+
+def unseen(gaps: Sequence[Sequence[Stretch]]) -> list[Stretch]:
+    """Stretches of days that lie in a gap of every source.
+
+    >>> unseen([[(1, 5), (9, 12)], [(4, 10)]])
+    [(4, 5), (9, 10)]
+    """
+    found = list(gaps[0]) if gaps else []
+    for others in gaps[1:]:
+        found = [
+            (max(a, c), min(b, d)) for a, b in found for c, d in others if max(a, c) <= min(b, d)
+        ]
+    return found
 
 
 def _watched(
@@ -305,7 +340,9 @@ def _starts(away: Spans, still: Bools, there: Spans) -> Starts:
     """Begins of all outages in the period, however planned."""
     every = outages(away, still).spans
     mine = every.some(_begun(every, there))
-    return Starts(mine.node, mine.start_s, _period(there)[1])
+    end = _period(there)[1]
+    before = passed_before(there, np.array([end - WEEK_S, end]))
+    return Starts(mine.node, mine.start_s, end, int(np.diff(before)[0]))
 
 
 def _within(at: int, period: tuple[int, int]) -> bool:
@@ -357,14 +394,14 @@ def _racks(spells: Sequence[Spell]) -> dict[tuple[str, str], str]:
 
 
 def _parts(
-    found: States,
+    states_: States,
     names: Sequence[tuple[str, str]],
     racks: Mapping[tuple[str, str], str],
     n_outages: Ints,
     conf_level: float,
 ) -> tuple[tuple[Part, ...], tuple[Part, ...], tuple[Part, ...]]:
     """Nodes, racks and clusters, the least available first."""
-    seconds = found.seconds(np.arange(len(names)), len(names))
+    seconds = states_.seconds(np.arange(len(names)), len(names))
     nodes = [
         Part(node, cluster, 1, tuple(sums), int(n))
         for (cluster, node), sums, n in zip(names, seconds.tolist(), n_outages, strict=True)
@@ -378,24 +415,30 @@ def _parts(
             grouped[name[0], racks[name]].append(number)
 
     def parts(groups: Mapping[tuple[str, str], list[int]]) -> list[Part]:
-        return [
+        found = [
             Part(
                 name,
                 cluster,
                 len(members),
                 tuple(seconds[members].sum(axis=0).tolist()),
                 int(n_outages[members].sum()),
-                _ratios_of(found, members, conf_level) if len(groups) <= MOST_GROUPS else None,
             )
             for (cluster, name), members in groups.items()
             if seconds[members].sum()
         ]
+        found.sort(key=_order)
+        first = [
+            replace(part, ratios=_ratios_of(states_, groups[part.cluster, part.name], conf_level))
+            for part in found[:MOST_GROUPS]
+        ]
+        return [*first, *found[MOST_GROUPS:]]
 
-    every = (nodes, parts(grouped), parts(of_cluster))
-    by_node, by_rack, by_cluster = (
-        tuple(sorted(each, key=lambda part: (part.available, part.name))) for each in every
-    )
-    return by_node, by_rack, by_cluster
+    return tuple(sorted(nodes, key=_order)), tuple(parts(grouped)), tuple(parts(of_cluster))
+
+
+def _order(part: Part) -> tuple[float, str, str]:
+    """The least available first."""
+    return part.available, part.cluster, part.name
 
 
 def _ratios_of(found: States, members: Sequence[int], conf_level: float) -> Ratios:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.reliability.detection import day_numbers
 from analytics.reliability.fleet_trend import FIRST_DAY, seen_rows
-from analytics.reliability.forecast import Forecast, forecast
+from analytics.reliability.forecast import Forecast, forecast, together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analytics.arrays import Floats
+    from analytics.arrays import Floats, Ints
     from analytics.frames import FailureCounts
     from analytics.reliability.detection import Scope
 
@@ -42,6 +42,14 @@ class Earlier:
 
 
 @dataclass(frozen=True)
+class Weeks:
+    """Failures and exposure of one cluster by week, the oldest first, as far as it was seen."""
+
+    failures: Floats
+    exposure: Floats
+
+
+@dataclass(frozen=True)
 class FleetForecast:
     """Failures of a selection that are to come."""
 
@@ -50,13 +58,18 @@ class FleetForecast:
     quarter: Forecast
     """Of the next 91."""
     by_cause: tuple[tuple[str, Estimate], ...]
-    """Of the next 28 days, the most frequent first."""
+    """Of the next 28 days, the most frequent first; what has no cause has no name."""
     earlier: Earlier | None
     last: date | None
-    """Last day with exposure; what is foretold begins on the next."""
+    """Last day on which anything ran; what is foretold begins on the next."""
     exposure_ahead: float
     """Exposure a day that is assumed: that of the last 28 days."""
+    unit: Literal["node-day", "day"]
     scope: Scope
+    weeks: Mapping[str, Weeks]
+    """Of each cluster that is foretold."""
+    not_foretold: tuple[str, ...]
+    """Clusters that ran in the last 28 days, of which too few weeks were seen, or none of these."""
 
 
 def fleet_forecast(
@@ -68,14 +81,16 @@ def fleet_forecast(
 ) -> FleetForecast:
     """Failures of the next 28 and 91 days, if the fleet runs as much as in the last 28.
 
-    See `analytics.reliability.forecast.forecast`; weeks are counted back from the last day with
-    exposure. A cause's share of what comes is drawn from its share of what came (Dirichlet with
-    half a failure of each cause before).
+    Each cluster is foretold by itself, from the days on which its failures could be seen
+    (`analytics.reliability.forecast.forecast`), and their draws are added. Weeks are counted back
+    from the last day on which anything ran. A cause's share of what comes is drawn from its share
+    of what came (Dirichlet with half a failure of each cause before).
 
     Parameters
     ----------
     causes
-        Failures that count, by cause; they need not add up to all: the rest has none.
+        Failures that count, by cause; the rest of them has none. Where these are more than all,
+        they are of something else, and nothing is shared out.
 
     Raises
     ------
@@ -84,58 +99,108 @@ def fleet_forecast(
     """
     chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
     rows, kept, scope = seen_rows(counts, **chance)
-    day = day_numbers(rows["day"])[kept]
-    failures = np.asarray(rows["failures"], dtype=np.float64)[kept]
-    exposure = np.asarray(rows["exposure_node_days"], dtype=np.float64)[kept]
-    if not exposure.sum():
-        nothing = forecast([], [], [], **chance)
-        return FleetForecast(nothing, nothing, (), None, None, 0.0, scope)
+    unit: Literal["node-day", "day"] = "node-day" if counts.exposure_known else "day"
+    exposure = np.asarray(rows["exposure_node_days"], dtype=np.float64)
+    nothing = forecast([], [], [], **chance)
+    if not exposure[kept].sum():
+        return FleetForecast(nothing, nothing, (), None, None, 0.0, unit, scope, {}, ())
+    day = day_numbers(rows["day"])
     last = int(day[exposure > 0].max())
     age = last - day
-    ahead = float(exposure[age < MONTH].sum()) / MONTH
-
-    def foretold(n_days: int, until: int, each_day: float) -> Forecast:
-        week = (age - until) // WEEK
-        some = age >= until
-        n_weeks = int(week[some].max()) + 1 if some.any() else 0
-        failed, held = (
-            np.bincount(week[some], values[some], minlength=n_weeks)[::-1]
-            for values in (failures, exposure)
-        )
-        return forecast(failed, held, np.full(n_days // WEEK, WEEK * each_day), **chance)
-
-    month = foretold(MONTH, 0, ahead)
-    before = foretold(MONTH, MONTH, ahead)
-    came = int(failures[age < MONTH].sum())
+    failures = np.where(kept, rows["failures"], 0).astype(np.float64)
+    held = np.where(kept, exposure, 0.0)
+    coming: dict[str, list[Forecast]] = {}
+    ahead, weeks, came = 0.0, {}, 0
+    not_foretold = []
+    for number, cluster in enumerate(sorted(set(rows["cluster"].tolist()))):
+        mine = rows["cluster"] == cluster
+        each_day = float(exposure[mine & (age < MONTH)].sum()) / MONTH
+        if not each_day:
+            continue
+        seen = by_week(failures[mine], held[mine], age[mine])
+        before = by_week(failures[mine], held[mine], age[mine] - MONTH)
+        lately = held[mine & (age < MONTH)].sum() / MONTH
+        own = chance | {"seed": seed + number}
+        found = [
+            forecast(known.failures, known.exposure, np.full(n // WEEK, WEEK * each), **own)
+            for known, n, each in (
+                (seen, MONTH, each_day),
+                (seen, QUARTER, each_day),
+                (before, MONTH, lately),
+            )
+        ]
+        if found[0].failures.value is None or not lately:
+            not_foretold.append(cluster)
+            continue
+        ahead += each_day
+        weeks[cluster] = seen
+        coming[cluster] = found
+        if found[2].failures.value is not None:
+            came += int(failures[mine & (age < MONTH)].sum())
+    month, quarter = (
+        together([each[place] for each in coming.values()], n * ahead, conf_level)
+        for place, n in ((0, MONTH), (1, QUARTER))
+    )
+    past = [each[2] for each in coming.values() if each[2].failures.value is not None]
+    n = round(float(failures.sum()))
     return FleetForecast(
         month,
-        foretold(QUARTER, 0, ahead),
-        _by_cause(month, causes, round(float(failures.sum())), **chance),
-        Earlier(before, came) if before.failures.value is not None else None,
+        quarter,
+        _by_cause(month, causes, n, **chance),
+        Earlier(together(past, 0.0, conf_level), came) if past else None,
         FIRST_DAY + timedelta(days=last),
         ahead,
+        unit,
         scope,
+        weeks,
+        tuple(not_foretold),
     )
+
+
+def by_week(failures: Floats, exposure: Floats, age: Ints) -> Weeks:
+    """Sums of the weeks before a day, of rows that are so many days older than it."""
+    some = age >= 0
+    week = age[some] // WEEK
+    n_weeks = int(week.max()) + 1 if len(week) else 0
+    failed, held = (
+        np.bincount(week, values[some], minlength=n_weeks)[::-1].astype(np.float64)
+        for values in (failures, exposure)
+    )
+    return Weeks(failed, held)
+
+
+def job_forecast(
+    found: FleetForecast, nodes: float, days: float, *, conf_level: float, seed: int
+) -> Forecast | None:
+    """What a job on so many nodes meets in days of its own; None unless one cluster is foretold."""
+    if len(found.weeks) != 1:
+        return None
+    (known,) = found.weeks.values()
+    whole, rest = divmod(days, WEEK)
+    ahead = [WEEK * nodes] * int(whole) + ([rest * nodes] if rest else [])
+    return forecast(known.failures, known.exposure, ahead, conf_level=conf_level, seed=seed)
 
 
 def _by_cause(
     month: Forecast, causes: Mapping[str, int], n: int, *, conf_level: float, seed: int
 ) -> tuple[tuple[str, Estimate], ...]:
     """What comes, shared out by cause."""
-    if not len(month.drawn) or not causes:
+    if not len(month.drawn) or not causes or sum(causes.values()) > n:
         return ()
     named = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    rest = max(0, n - sum(causes.values()))
+    rest = n - sum(causes.values())
     seen: Floats = np.array([*(number for _, number in named), rest]) + DRAWS_OF_CAUSE
     generator = np.random.default_rng(seed)
     shares = generator.dirichlet(seen, len(month.drawn))
     drawn = generator.multinomial(month.drawn.astype(np.int64), shares)
     tail = (1.0 - conf_level) / 2.0
     low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
+    named.append(("", rest))
     found = [
         (cause, Estimate(float(mean), float(lower), float(upper), conf_level, number))
         for (cause, number), mean, lower, upper in zip(
-            named, drawn.mean(axis=0)[:-1], low[:-1], high[:-1], strict=True
+            named, drawn.mean(axis=0), low, high, strict=True
         )
+        if cause or number
     ]
     return tuple(found)

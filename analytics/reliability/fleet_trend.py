@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from analytics.estimate import CONF_LEVEL
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.frames import sums_by_group
 from analytics.reliability.detection import (
+    FOREVER,
     Scope,
     can_show,
     day_numbers,
@@ -19,6 +20,7 @@ from analytics.reliability.detection import (
     sources_collected,
     with_detection,
 )
+from analytics.reliability.dispersion import gamma_bounds
 from analytics.reliability.trend import Trend, Verdict, trend
 
 if TYPE_CHECKING:
@@ -71,6 +73,9 @@ class FleetTrend:
     min_gpus: int = 0
     clusters: int = 1
     """Clusters with exposure."""
+    rates: tuple[Estimate, ...] = ()
+    """Failures over exposure of each stretch, as they are: of clusters by their mix then."""
+    exposures: tuple[float, ...] = ()
 
     @property
     def changed(self) -> tuple[tuple[date, date, date], ...]:
@@ -100,11 +105,11 @@ def fleet_trend(
 ) -> FleetTrend:
     """Trend of the failures of a selection per node-day, as its rate is given.
 
-    Where failures could be seen during a part of the exposure alone, that part is judged; where
-    its rate is a range, nothing is. Where the nodes are not known, days pass instead of node-days:
-    then a fleet that grows fails more often. Of several clusters the node-days of each count by its
-    own rate over that of all, so that one that fails seldom makes no trend by coming later. See
-    `analytics.reliability.trend.trend`.
+    Only days on which failures could be seen are judged; where the rate is a range, none is. Where
+    the nodes are not known, days pass instead of node-days: then a fleet that grows fails more
+    often. Of several clusters the node-days of each count by its own rate over that of all, so that
+    one that fails seldom makes no trend by coming later; rates of stretches are those of their mix.
+    See `analytics.reliability.trend.trend`.
 
     Raises
     ------
@@ -113,13 +118,48 @@ def fleet_trend(
     """
     chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
     rows, kept, scope = seen_rows(counts, **chance)
+    held = np.asarray(rows["exposure_node_days"])[kept] > 0
+    clusters = len(set(rows["cluster"][kept][held].tolist()))
+    weighed = {**rows, "exposure_node_days": _weighed(rows, kept)} if clusters > 1 else rows
     failures = rows["failures"]
-    found = _of_days(rows, failures, kept, **chance)
-    most = _of_days(rows, failures + rows["unexplained"], kept, **chance)
+    found = _of_days(weighed, failures, kept, **chance)
+    most = _of_days(weighed, failures + rows["unexplained"], kept, **chance)
     unit: Literal["node-day", "day"] = "node-day" if counts.exposure_known else "day"
-    held = np.asarray(rows["exposure_node_days"]) > 0
-    clusters = len(set(rows["cluster"][held].tolist()))
-    return FleetTrend(found, unit, scope, most.verdict, counts.min_gpus, clusters)
+    rates = [each.rate for each in found.changes.stretches]
+    exposures = [each.end - each.begin for each in found.changes.stretches]
+    if clusters > 1:
+        rates, exposures = _as_they_are(found, rows, kept, conf_level)
+    return FleetTrend(
+        found,
+        unit,
+        scope,
+        most.verdict,
+        counts.min_gpus,
+        clusters,
+        tuple(rates),
+        tuple(exposures),
+    )
+
+
+def _as_they_are(
+    found: Trend, rows: Columns, kept: Bools, conf_level: float
+) -> tuple[list[Estimate], list[float]]:
+    """Rate and exposure of each stretch without weights, by whole days."""
+    edges = [int(found.moment(point.at)) for point in found.changes.points]
+    stretch = np.searchsorted(edges, day_numbers(rows["day"])[kept], side="right")
+    n_stretches = len(edges) + 1
+    failed, held = (
+        np.bincount(stretch, np.asarray(rows[name], float)[kept], minlength=n_stretches)
+        for name in ("failures", "exposure_node_days")
+    )
+    rates = []
+    for n, exposure in zip(failed.tolist(), held.tolist(), strict=True):
+        if not exposure:
+            rates.append(unknown(conf_level, int(n)))
+            continue
+        bounds = gamma_bounds(n, exposure, found.changes.scatter, conf_level)
+        rates.append(Estimate(n / exposure, *bounds, conf_level, int(n)))
+    return rates, held.tolist()
 
 
 def _weighed(rows: Columns, kept: Bools) -> NDArray[Any]:
@@ -137,20 +177,27 @@ def _weighed(rows: Columns, kept: Bools) -> NDArray[Any]:
 
 
 def seen_rows(counts: FailureCounts, **chance: Any) -> tuple[Columns, Bools, Scope]:
-    """Rows of clusters and days, which of them are judged, and what their rate is given over.
+    """Rows of clusters and days, on which of them failures could be seen, and what the rate of the
+    selection is given over; of a range none is kept.
 
-    Their exposure is weighed by cluster; it is days where the nodes are not known.
+    Time in which nobody looked is no time without failures, whatever the rate is given over: it
+    would look like a change. Where the nodes are not known, a day is the exposure of all clusters.
     """
     evidence = counts.evidence
     shows = None if evidence is None else can_show(sources_collected(evidence))
     rows = with_detection(counts.by_day, shows)
     if not counts.exposure_known:
-        rows = {**rows, "exposure_node_days": np.ones(len(rows["day"]))}
+        _, place, n = np.unique(rows["day"], return_inverse=True, return_counts=True)
+        rows = {**rows, "exposure_node_days": 1.0 / n[place]}
     scope = seen_rate(rows, **chance).scope
-    kept = np.ones(len(rows["day"]), bool) if scope == "all" else np.array(rows["seen"])
-    if scope == "range":
-        kept[:] = False
-    return {**rows, "exposure_node_days": _weighed(rows, kept)}, kept, scope
+    kept = np.array(rows["seen"], dtype=bool) & (scope != "range")
+    if evidence is not None:  # what comes after the last record was seen by nobody
+        day, recorded = day_numbers(rows["day"]), day_numbers(evidence["day"])
+        for cluster in set(rows["cluster"].tolist()):
+            its_days = recorded[evidence["cluster"] == cluster]
+            last = its_days.max() if len(its_days) else -FOREVER
+            kept &= (rows["cluster"] != cluster) | (day <= last)
+    return rows, kept, scope
 
 
 def _of_days(rows: Columns, failures: NDArray[Any], kept: Bools, **chance: Any) -> Trend:
@@ -169,7 +216,8 @@ def large(rollouts: Iterable[Rollout]) -> list[Rollout]:
     return [
         each
         for each in rollouts
-        if each.n_nodes is None or each.n_nodes >= max(2.0, FEW_NODES * (each.of_nodes or 0))
+        if each.n_nodes is None
+        or (each.of_nodes and each.n_nodes >= max(2.0, FEW_NODES * each.of_nodes))
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,6 +12,8 @@ from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from analytics.arrays import Floats
@@ -27,6 +29,8 @@ SCATTERS: Final = np.array([1.0, 1.25, 1.6, 2.0, 3.0, 5.0, 8.0, 13.0])
 """How many times more than chance failures scatter within a week."""
 PER_DOUBLING: Final = 1.25
 """Factor by which the rate may differ with each doubling beyond the largest job that ran."""
+FEWEST_EXPECTED: Final = 1e-3
+"""Failures expected below which the time between them has no upper bound."""
 PRIOR: Final = 0.5
 """Failures that are known of before the first week (Jeffreys)."""
 
@@ -47,6 +51,8 @@ class Forecast:
     """Counts that are drawn, shape (draws,)."""
     rates: Floats
     """Mean rates of the time to come that are drawn with them."""
+    expected: Floats = field(default_factory=lambda: np.zeros(0))
+    """Failures that those expect."""
 
 
 def forecast(
@@ -124,7 +130,34 @@ def forecast(
         float(weight @ scatter),
         drawn,
         rates,
+        passed,
     )
+
+
+def together(parts: Sequence[Forecast], exposure: float, conf_level: float) -> Forecast:
+    """Forecasts of several clusters for the same time, their draws added; `exposure` of all of it,
+    0 where no rate is wanted. Their rates weigh as the failures that they expect."""
+    if len(parts) == 1:
+        return parts[0]
+    n = sum(each.failures.n for each in parts)
+    if not parts:
+        nothing = unknown(conf_level, n)
+        return Forecast(nothing, nothing, 0.0, 1.0, np.zeros(0), np.zeros(0))
+    tail = (1.0 - conf_level) / 2.0
+    drawn = np.sum([each.drawn for each in parts], axis=0)
+    expected = np.sum([each.expected for each in parts], axis=0)
+    weight = np.array([each.failures.value or 0.0 for each in parts]) + 1e-12
+    rates = expected / exposure if exposure else np.zeros(0)
+    rate = unknown(conf_level, n)
+    if len(rates):
+        low, high = np.quantile(rates, [tail, 1.0 - tail]).tolist()
+        rate = Estimate(float(rates.mean()), low, high, conf_level, n)
+    moves, scatter = (
+        float(np.average([getattr(each, name) for each in parts], weights=weight))
+        for name in ("moves", "scatter")
+    )
+    failures = Estimate(float(drawn.mean()), *_bounds(drawn, tail), conf_level, n)
+    return Forecast(failures, rate, moves, scatter, drawn, rates, expected)
 
 
 @dataclass(frozen=True)
@@ -156,10 +189,10 @@ def job_odds(
 ) -> JobOdds:
     """How often a job on so many nodes fails, and the chance that it never does.
 
-    Failures of the job are Poisson with mean r N d, over the rates r (per node-day) that a forecast
-    drew. Beyond the largest job that ever ran, each doubling lets r differ by a further factor of
-    1.25 either way (a log-normal with that as its standard deviation): nobody knows what a larger
-    job meets.
+    Failures of the job are Poisson with mean r N d, over the mean rates r (per node-day) that a
+    forecast of its days drew. Beyond the largest job that ever ran, each doubling lets r differ by
+    a further factor of 1.25 either way (a log-normal with that as its standard deviation): the
+    intervals widen, the values stay. Nobody knows what a larger job meets.
 
     Parameters
     ----------
@@ -193,23 +226,25 @@ def job_odds(
     generator = np.random.default_rng(seed)
     doublings = max(0.0, float(np.log2(nodes / largest_nodes))) if largest_nodes else 0.0
     spread = doublings * float(np.log(PER_DOUBLING))
-    widened = rates * np.exp(spread * generator.standard_normal(len(rates)))
-    mean = widened * nodes * days
-    tail = (1.0 - conf_level) / 2.0
-
-    def of(values: Floats, middle: float) -> Estimate:
-        low, high = np.quantile(values, [tail, 1.0 - tail]).tolist()
-        return Estimate(middle, low, high, conf_level, n).widened(middle, middle)
-
-    counts = generator.poisson(mean).astype(np.float64)
-    none = np.exp(-mean)
-    hours = 24.0 / np.maximum(widened * nodes, np.finfo(float).tiny)
+    mean, tail = rates * nodes * days, (1.0 - conf_level) / 2.0
+    widened = mean * np.exp(spread * generator.standard_normal(len(rates)))
+    low, high = np.quantile(widened, [tail, 1.0 - tail]).tolist()
+    counts = generator.poisson(widened).astype(np.float64)
+    middle, hours = float(mean.mean()), 24.0 * days
     return JobOdds(
         nodes,
         days,
-        Estimate(float(mean.mean()), *_bounds(counts, tail), conf_level, n),
-        of(none, float(none.mean())),
-        of(hours, 24.0 / (float(widened.mean()) * nodes)),
+        Estimate(middle, *_bounds(counts, tail), conf_level, n),
+        Estimate(
+            float(np.exp(-mean).mean()), float(np.exp(-high)), float(np.exp(-low)), conf_level, n
+        ),
+        Estimate(
+            hours / middle if middle else None,
+            hours / high if high else None,
+            hours / low if low > FEWEST_EXPECTED else None,
+            conf_level,
+            n,
+        ),
         float(np.exp(spread)),
     )
 

@@ -87,26 +87,19 @@ def _between(found: FleetAvailability) -> Iterator[OthersDefinition]:
         f"Only the {several:,} nodes with two outages and more count, the others vanish; repair "
         "time and planned work are in it.",
     )  # fmt: skip
-    late = at > starts.last_s - WEEK_S
-    share = min(1.0, WEEK_S / _length(found))
+    late = int((at > starts.last_s - WEEK_S).sum())
     yield OthersDefinition(
         "calendar time over outages, last 7 days", "soperator, Overall MTBF panel",
-        hours * share / int(late.sum()) if late.any() else None, "h", ours,
+        starts.last_week_s / HOUR_S / late if late else None, "h", ours,
         "A week has few outages, and none divides by zero; down time and drains count as above.",
     )  # fmt: skip
-    had = np.unique(node, return_counts=True)[1]
-    mean = hours / max(1, len(found.by_node))
+    failed = [part for part in found.by_node if part.outages]
+    each = [sum(part.seconds) / HOUR_S / part.outages for part in failed]
     yield OthersDefinition(
         "mean of nodes that failed", "common practice",
-        float((mean / had).mean()) if n else None, "h", ours,
-        f"{len(found.by_node) - len(had):,} nodes without an outage are left out.",
+        float(np.mean(each)) if each else None, "h", ours,
+        f"{len(found.by_node) - len(failed):,} nodes without an outage are left out.",
     )  # fmt: skip
-
-
-def _length(found: FleetAvailability) -> float:
-    """Seconds from the first week to the end."""
-    weeks = [week for week, seconds in found.weeks if sum(seconds)]
-    return max(float(WEEK_S), found.starts.last_s - weeks[0].timestamp()) if weeks else WEEK_S
 
 
 def _shares(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from data.filters import Filter
 
 if TYPE_CHECKING:
+    from analytics.frames import Columns
     from data.filters import Selection
     from data.store import Store
 
@@ -31,10 +32,12 @@ def spells(store: Store, selection: Selection) -> list[Spell]:
     """When each compute node was there in the period, within the records of its cluster.
 
     A row: cluster, node, rack, start and end in seconds since 1970. A node is there as an inventory
-    says, else from its first to its last record; not while it is shown powered down.
+    says, else from its first to its last record if jobs ran on it; not while it is shown powered
+    down. One that only its outages name is none: nobody says when it was there without one.
     """
     return store.rows(
         f"""WITH {_RECORDED},
+            used AS (SELECT DISTINCT cluster, node FROM job_nodes WHERE start_at IS NOT NULL),
             spell AS (
               SELECT cluster, node, rack, powered,
                 greatest(first_seen_at, begin_at, $from_at) AS start_at,
@@ -43,6 +46,7 @@ def spells(store: Store, selection: Selection) -> list[Spell]:
                   AS end_at
               FROM nodes JOIN recorded USING (cluster)
               WHERE node IS NOT NULL AND coalesce(role, 'compute') = 'compute'
+                AND (source <> 'observed' OR (cluster, node) IN (FROM used))
                 AND {_CHOSEN.where(selection)})
             SELECT cluster, node, rack, epoch_us(start_at) // 1000000 AS start_s,
               epoch_us(end_at) // 1000000 AS end_s
@@ -57,7 +61,7 @@ def outages(store: Store, selection: Selection) -> list[Outage]:
     A row: cluster, node, start and end in seconds since 1970, state, planned, whether it had not
     ended when records do, and whether a failure log tells it, whose rows are repairs of their own
     and may name no node. One without an end lasts until the next record of the node's state, or
-    until a job started on it; without either until the records of the cluster end.
+    until a job started on it; without either until the node left or the records of the cluster end.
     """
     return store.rows(
         f"""WITH {_RECORDED},
@@ -71,6 +75,10 @@ def outages(store: Store, selection: Selection) -> list[Outage]:
               FROM event JOIN job_nodes held USING (cluster, node)
               WHERE event.end_at IS NULL AND next_at IS NULL AND held.start_at > event.start_at
               GROUP BY ALL),
+            gone AS (
+              SELECT cluster, node, nullif(max(coalesce(last_seen_at, 'infinity')), 'infinity')
+                AS gone_at
+              FROM nodes WHERE source <> 'observed' GROUP BY cluster, node),
             told AS (
               SELECT event.cluster, event.node, event.start_at,
                 coalesce(event.end_at, next_at, back_at) AS end_at, state, planned, false AS logged
@@ -81,8 +89,24 @@ def outages(store: Store, selection: Selection) -> list[Outage]:
               FROM node_failures
               WHERE repair_minutes >= 0 AND start_at IS NOT NULL AND {_CHOSEN.where(selection)})
             SELECT cluster, node, epoch_us(start_at) // 1000000 AS start_s,
-              epoch_us(coalesce(told.end_at, greatest(recorded.end_at, start_at))) // 1000000,
+              epoch_us(coalesce(told.end_at, greatest(least(recorded.end_at, gone_at), start_at)))
+                // 1000000,
               state, planned, told.end_at IS NULL, logged
-            FROM told JOIN recorded USING (cluster) ORDER BY ALL""",
+            FROM told JOIN recorded USING (cluster) LEFT JOIN gone USING (cluster, node)
+            ORDER BY ALL""",
+        selection.parameters,
+    )
+
+
+def recorded_days(store: Store, selection: Selection) -> Columns:
+    """Days with records of a failure log, of clusters that have jobs too.
+
+    Columns as those of `data.queries.detection.evidence_days`, which has those of the others.
+    """
+    return store.columns(
+        f"""SELECT cluster, source, CAST(day AS TIMESTAMP) AS day, false AS collected FROM coverage
+            WHERE source = 'node_failures' AND day IS NOT NULL AND cluster IS NOT NULL
+              AND {_CHOSEN.where(selection)}
+            ORDER BY ALL""",
         selection.parameters,
     )

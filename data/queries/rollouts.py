@@ -50,24 +50,27 @@ def rollouts(store: Store, selection: Selection) -> list[Row]:
               SELECT *, lag(value) OVER part AS before
               FROM fact WINDOW part AS (PARTITION BY cluster, node, gpu, kind ORDER BY since_at)),
             spell AS (
-              SELECT cluster, node, first_seen_at, last_seen_at,
-                min(first_seen_at) OVER (PARTITION BY cluster) AS begun_at,
-                max(coalesce(last_seen_at, 'infinity')) OVER (PARTITION BY cluster) AS ended_at
+              SELECT cluster, node, min(first_seen_at) AS first_at,
+                max(coalesce(last_seen_at, 'infinity')) AS last_at,
+                min(min(first_seen_at)) OVER (PARTITION BY cluster) AS begun_at,
+                max(max(coalesce(last_seen_at, 'infinity'))) OVER (PARTITION BY cluster) AS ended_at
               FROM nodes
-              WHERE source <> 'observed' AND node IS NOT NULL AND {_CHOSEN.where(selection)}),
+              WHERE source <> 'observed' AND node IS NOT NULL AND {_CHOSEN.where(selection)}
+              GROUP BY cluster, node),
             moved AS (
               SELECT cluster, node, kind, mode(before) AS before, value, min(since_at) AS since_at
               FROM changed WHERE before <> value GROUP BY cluster, node, kind, value
               UNION ALL
               SELECT cluster, node, 'nodes added', NULL,
-                CAST(CAST(first_seen_at AS DATE) AS VARCHAR), first_seen_at
-              FROM spell WHERE first_seen_at > begun_at
+                CAST(CAST(first_at AS DATE) AS VARCHAR), first_at
+              FROM spell WHERE first_at > begun_at
               UNION ALL
               SELECT cluster, node, 'nodes removed', NULL,
-                CAST(CAST(last_seen_at AS DATE) AS VARCHAR), last_seen_at
-              FROM spell WHERE last_seen_at < ended_at),
+                CAST(CAST(last_at AS DATE) AS VARCHAR), last_at
+              FROM spell WHERE last_at < ended_at),
             counted AS (
-              SELECT cluster, count(DISTINCT node) AS of_nodes FROM spell GROUP BY cluster),
+              SELECT cluster, count(DISTINCT node) AS of_nodes FROM nodes
+              WHERE coalesce(role, 'compute') = 'compute' GROUP BY cluster),
             looked AS (
               SELECT cluster, 'check' AS kind, check_name AS value, min(observed_at) AS since_at,
                 min(since_at) OVER (PARTITION BY cluster) AS begun_at

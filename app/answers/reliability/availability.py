@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.reliability.availability import DOWN, DRAINED, PLANNED, STATES
@@ -15,6 +18,7 @@ from analytics.reliability.fleet_availability import (
     Part,
     Spell,
     fleet_availability,
+    unseen,
 )
 from app.answers.content import Answer, Chart, Missing, Number, estimated
 from app.answers.content import Part as Opened
@@ -37,10 +41,15 @@ if TYPE_CHECKING:
 SOURCES = ("node_events", "node_failures")
 """What tells when nodes were out of service."""
 CANNOT = "cannot be judged: no record tells when nodes were out of service"
+INVENTORY = ("scontrol show node -o > nodes.txt", "faultline ingest scontrol-nodes nodes.txt")
+CANNOT_NODES = "cannot be judged: which nodes there were is not known"
 COMMANDS = (
     "sacctmgr -P show event start=now-90days > events.txt",
     "faultline ingest sacctmgr-events events.txt",
 )
+OF_WHOLE = "Availability is of whole clusters, not of a partition or an account"
+ALL = "Choose all partitions and all accounts."
+NO_NODES = "which nodes there were is not known: no inventory lists them and no job names them"
 MOST_NODES = 20
 """Nodes that the page shows before a reader asks for all."""
 MOST_OPEN = 50
@@ -50,15 +59,17 @@ def measured(
     store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL, seed: int = 0
 ) -> FleetAvailability:
     """Availability and repairs of the nodes of a selection."""
-    gaps = {
-        each.cluster: each.gaps
-        for each in sources_collected(evidence_days(store, selection))
-        if each.source in SOURCES
-    }
+    evidence = evidence_days(store, selection)
+    logged = availability.recorded_days(store, selection)
+    both = {name: np.concatenate([evidence[name], logged[name]]) for name in evidence}
+    gaps = defaultdict(list)
+    for each in sources_collected(both):
+        if each.source in SOURCES:
+            gaps[each.cluster].append(each.gaps)
     return fleet_availability(
         [Spell(*row) for row in availability.spells(store, selection)],
         [Out(*row) for row in availability.outages(store, selection)],
-        gaps,
+        {cluster: unseen(of_sources) for cluster, of_sources in gaps.items()},
         conf_level=conf_level,
         seed=seed,
     )
@@ -66,6 +77,8 @@ def measured(
 
 def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     """How available nodes were and how long they are out; `chance` holds conf_level and seed."""
+    if selection.partition is not None or selection.account is not None:
+        return Answer(f"{OF_WHOLE}.", blocks=(Missing("weeks", f"{OF_WHOLE}.", ALL),), record={})
     found = ask(measured, selection, **chance)
     known = bool(found.ratios.node_seconds)
     return Answer(
@@ -83,13 +96,14 @@ def missing(found: FleetAvailability) -> Missing:
     if found.not_judged:
         return Missing("weeks", f"Availability {CANNOT}.", "Slurm keeps them:", COMMANDS)
     return Missing(
-        "weeks", "No node is known in this time.", "Choose a period that the records cover."
-    )
+        "weeks", f"Availability cannot be judged: {NO_NODES}, in this time.",
+        "Choose a period that the records cover, or ingest an inventory or jobs:", INVENTORY,
+    )  # fmt: skip
 
 
 def _sentence(found: FleetAvailability) -> str:
     if not found.ratios.node_seconds:
-        return f"Availability {CANNOT}." if found.not_judged else "No node is known in this time."
+        return f"Availability {CANNOT if found.not_judged else CANNOT_NODES}."
     share = found.ratios.available
     said = f"Nodes were available {numbers.percent(share.value)} of their time"
     median = found.repairs.percentiles[50]
@@ -113,13 +127,18 @@ def _headlines(found: FleetAvailability) -> Iterator[Number]:
     for term, kind, value in kinds:
         shown = estimated(term, kind, value)
         if value.value is None:
-            why = "no record says what was planned"
+            why = "no unplanned outage"
             if not found.ratios.node_seconds:
-                why = CANNOT if found.not_judged else "no node is known"
-            elif term in (of_reliability.TO_RETURN, of_reliability.MTBF):
-                why = "no outage has ended" if found.occurrence.n else "no unplanned outage"
+                why = CANNOT if found.not_judged else CANNOT_NODES
+            elif term is of_reliability.TO_RETURN and repairs.n:
+                why = "no outage has ended"
+            elif term in RESTS_ON_PLANS and not found.planned_known:
+                why = "no record says what was planned"
             shown = replace(shown, basis=why, says=why)
         yield shown
+
+
+RESTS_ON_PLANS = (of_reliability.PLANNED, of_reliability.SERVICEABLE, of_reliability.MTTI)
 
 
 def _if_planned(found: FleetAvailability, value: Estimate) -> Estimate:
@@ -130,7 +149,7 @@ def _if_planned(found: FleetAvailability, value: Estimate) -> Estimate:
 
 
 def _share(state: int) -> Callable[[Part], float]:
-    return lambda part: part.seconds[state] / sum(part.seconds)
+    return lambda part: part.share(state)
 
 
 def _node_columns(found: FleetAvailability) -> tuple[Any, ...]:
@@ -151,8 +170,8 @@ GROUPS = (
     field("cluster", "Cluster"),
     field("name", "Rack"),
     field("nodes", "Nodes", "count"),
-    field("available", "Available", "share", lambda part: part.ratios.available),
-    field("unplanned", "Unplanned", "share", lambda part: part.ratios.unplanned),
+    field("available", "Available", "share", lambda part: part.shares[0]),
+    field("unplanned", "Unplanned", "share", lambda part: part.shares[1]),
     field("outages", "Unplanned outages", "count"),
 )
 CLUSTERS = tuple(each for each in GROUPS if each.column.key != "name")
@@ -231,9 +250,8 @@ def _blocks(found: FleetAvailability, selection: Selection) -> Iterator[Block]:
             note="A job of all nodes but these ran on healthy nodes for this share of the time. "
             "Where nodes go out together, it is less than one by one.",
         )
-    racks = [part for part in found.by_rack if part.ratios is not None]
-    if racks:
-        yield Rows(GROUPS, racks[:MOST_NODES]).table("by_rack", "The least available racks")
+    if found.by_rack:
+        yield Rows(GROUPS, found.by_rack[:MOST_NODES]).table("by_rack", "The least available racks")
     if len(found.by_cluster) > 1:
         yield Rows(CLUSTERS, found.by_cluster).table("by_cluster", "By cluster")
 
@@ -241,6 +259,10 @@ def _blocks(found: FleetAvailability, selection: Selection) -> Iterator[Block]:
 def _notes(found: FleetAvailability) -> Iterator[str]:
     if not found.planned_known:
         yield "No record says what was planned: all time out of service counts as unplanned."
+    if found.logged:
+        yield (
+            "A failure log tells of logged failures alone: what else took nodes out is not in it."
+        )
     if found.not_judged:
         yield f"Of {', '.join(found.not_judged)} availability {CANNOT}. `{'`, `'.join(COMMANDS)}`"
     if found.days_unseen:
@@ -297,7 +319,7 @@ def _part(found: FleetAvailability, part: Part) -> dict[str, Any]:
         "name": part.name,
         "cluster": part.cluster,
         "nodes": part.nodes,
-        "available": part.available if part.ratios is None else part.ratios.available,
+        "available": part.shares[0],
         "planned_ratio": part.seconds[PLANNED] / whole if found.planned_known else None,
         "down_ratio": part.seconds[DOWN] / whole,
         "drained_ratio": part.seconds[DRAINED] / whole,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from analytics.reliability.others_definitions import OthersDefinition, others_definitions
 from app.answers.content import Answer
@@ -14,15 +13,25 @@ from app.words import numbers
 from data.queries import exposure
 
 if TYPE_CHECKING:
+    from analytics.reliability.fleet_availability import FleetAvailability
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
 
 
-def running_node_days(store: Store, selection: Selection) -> float | None:
-    """Node-days in which jobs ran; None where the GPUs of a node are not known."""
-    held = exposure.runs(store, selection)["exposure_node_days"]
-    return None if np.isnan(held).any() or not len(held) else float(held.sum())
+def running_node_days(store: Store, selection: Selection) -> dict[str, float]:
+    """Node-days in which jobs ran, by cluster; NaN where the GPUs of a node are not known."""
+    ran, days = exposure.runs(store, selection), dict[str, float]()
+    for cluster, held in zip(ran["cluster"], ran["exposure_node_days"].tolist(), strict=True):
+        days[cluster] = days.get(cluster, 0.0) + held
+    return days
+
+
+def _running(found: FleetAvailability, days: dict[str, float]) -> float | None:
+    """Node-days of jobs in the time that is judged; None where that is a part of theirs."""
+    judged = [days.get(part.cluster, 0.0) for part in found.by_cluster]
+    whole = not found.days_unseen and not any(map(isnan, judged))
+    return sum(judged) if whole and any(judged) else None
 
 
 def _printed(value: float | None, unit: str) -> str:
@@ -56,8 +65,13 @@ DEFINITIONS = (
 
 def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     """The same records by the definitions of other tools; `chance` holds conf_level and seed."""
+    if selection.partition is not None or selection.account is not None:
+        refused = availability.answer(ask, selection)
+        return Answer(
+            refused.sentence, blocks=refused.blocks, record=[], sheet=Rows(DEFINITIONS, ()).sheet()
+        )
     found = ask(availability.measured, selection, **chance)
-    rows = others_definitions(found, ask(running_node_days, selection))
+    rows = others_definitions(found, _running(found, ask(running_node_days, selection)))
     listed = Rows(DEFINITIONS, rows)
     if not rows:
         missing = availability.missing(found)
@@ -71,7 +85,7 @@ def _sentence(rows: tuple[OthersDefinition, ...]) -> str:
     times = [row.times_ours for row in rows if row.unit == "h" and row.times_ours is not None]
     ours = next((row.ours for row in rows if row.unit == "h"), None)
     if not times or ours is None:
-        return "No outage was recorded: others divide by nothing."
+        return "No unplanned outage began: there is no time between them to compare."
     least, most = min(times), max(times)
     return (
         f"Others say {numbers.number(least)} to {numbers.number(most)} times the "

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.estimate import CONF_LEVEL, Estimate
-from analytics.reliability.fleet_forecast import FleetForecast, fleet_forecast
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.frames import DEFINITION
+from analytics.reliability.fleet_forecast import FleetForecast, fleet_forecast, job_forecast
 from analytics.reliability.forecast import FEWEST_WEEKS, Forecast, JobOdds, job_odds
 from app.answers.content import Answer, Missing, Number, estimated
 from app.answers.described import Rows, field, quantities
@@ -58,7 +59,7 @@ def measured(
     causes = {
         each.cause: each.rate_per_1000_node_days.n
         for each in found.causes_of(COUNTED)
-        if each.rate_per_1000_node_days.n
+        if each.rate_per_1000_node_days.n and selection.definition == DEFINITION
     }
     ran = exposure.runs(store, selection)
     sizes = ran["n_gpus"][~ran["node_time"].astype(bool) & (ran["running_days"] > 0)]
@@ -105,14 +106,18 @@ def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any
             "the GPUs of a node are not known, or differ between clusters: name a --cluster, or "
             "state gpus_per_node in site.toml"
         )
-    month = found.fleet.month
-    blind = found.sight.none
+    if len(found.fleet.weeks) > 1:
+        names = ", ".join(found.fleet.weeks)
+        raise DataError(f"a job runs on one cluster, of {names}: name it by --cluster")
+    nodes = gpus / per_node
+    known = _known(found) and found.fleet.unit == "node-day"
+    own = job_forecast(found.fleet, nodes, days, **_level(chance)) if known else None
     odds = job_odds(
-        np.zeros(0) if blind else month.rates,
-        gpus / per_node,
+        np.zeros(0) if own is None else own.rates,
+        nodes,
         days,
         largest_nodes=None if found.largest_gpus is None else found.largest_gpus / per_node,
-        n=month.failures.n,
+        n=found.fleet.month.failures.n,
         **chance,
     )
     return Answer(
@@ -139,6 +144,11 @@ def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any
     )
 
 
+def _level(chance: dict[str, Any]) -> dict[str, Any]:
+    """conf_level and seed, also where they were not given."""
+    return {"conf_level": CONF_LEVEL, "seed": 0} | chance
+
+
 def _known(found: Measured) -> bool:
     return not found.sight.none and found.fleet.month.failures.value is not None
 
@@ -150,7 +160,8 @@ def _sentence(found: Measured) -> str:
         return f"{WHAT} {sight.CANNOT}: too little of the time could be seen."
     month = found.fleet.month.failures
     if month.value is None:
-        return f"{WHAT} {sight.CANNOT}: it takes {FEWEST_WEEKS} weeks in which something ran."
+        weeks = f"{FEWEST_WEEKS} weeks that were seen, and some of the last 28 days"
+        return f"{WHAT} {sight.CANNOT}: it takes {weeks}."
     return f"{_count(month.value)} failures in the next 28 days ({_interval(month)})."
 
 
@@ -228,7 +239,7 @@ def _blocks(found: Measured) -> Iterator[Block]:
         yield Missing("forecast", _sentence(found), "Choose a longer period.")
         return
     rows = [
-        _OfCause(found.titles.get(cause, cause), estimate)
+        _OfCause(found.titles.get(cause, cause) or "No cause known", estimate)
         for cause, estimate in found.fleet.by_cause[:MOST_CAUSES]
     ]
     if rows:
@@ -239,10 +250,20 @@ def _notes(found: Measured) -> Iterator[str]:
     if not _known(found):
         return
     fleet = found.fleet
-    yield (
-        f"Foretold for {numbers.number(fleet.exposure_ahead)} node-days a day, as in the last 28 "
-        "days: twice as many bring twice as many failures."
-    )
+    if fleet.unit == "node-day":
+        yield (
+            f"Foretold for {numbers.number(fleet.exposure_ahead)} node-days a day, as in the last "
+            "28 days: twice as many bring twice as many failures."
+        )
+    else:
+        yield "It is not known which nodes could fail: foretold for a fleet that stays as it is."
+    if fleet.last is not None:
+        yield f"What is to come begins after {numbers.day(fleet.last)}, the last day that ran."
+    if fleet.not_foretold:
+        yield (
+            f"{', '.join(fleet.not_foretold)} ran, but fewer than {FEWEST_WEEKS} weeks of it were "
+            "seen, or none of the last 28 days: its failures come on top."
+        )
     if fleet.month.moves > 0.05:
         lost = numbers.percent(fleet.month.moves)
         yield (
@@ -254,8 +275,7 @@ def _notes(found: Measured) -> Iterator[str]:
             "What came in the last 28 days lay outside what was foretold: the rate changed, and a "
             "change is foretold by nothing. See Trend."
         )
-    if fleet.scope == "detectable":
-        yield "Only days on which failures could be seen count."
+    yield from sight.notes(found.sight, "the failures")
 
 
 def _job_sentence(found: Measured, odds: JobOdds, gpus: int) -> str:
@@ -263,7 +283,10 @@ def _job_sentence(found: Measured, odds: JobOdds, gpus: int) -> str:
     if found.sight.none:
         return sight.refused("What a job meets", found.sight)
     if odds.failures.value is None:
-        return f"What a job meets {sight.CANNOT}: it takes {FEWEST_WEEKS} weeks."
+        return (
+            f"What a job meets {sight.CANNOT}: it takes {FEWEST_WEEKS} weeks in which jobs ran on "
+            "known nodes."
+        )
     none = _chance(odds.p_uninterrupted.value)
     return (
         f"{job} meets {_count(odds.failures.value)} failures ({_interval(odds.failures)}); none "
@@ -315,9 +338,11 @@ def _record(found: Measured) -> dict[str, Any]:
     return {
         "failures": _prediction(fleet.month.failures),
         "failures_91_days": _prediction(fleet.quarter.failures),
-        "rate_ahead_per_1000_node_days": fleet.month.rate.scaled(1000.0),
+        "rate_ahead_per_1000_node_days": fleet.month.rate.scaled(1000.0)
+        if fleet.unit == "node-day"
+        else unknown(fleet.month.rate.conf_level or CONF_LEVEL, fleet.month.rate.n),
         "by_cause": [
-            {"cause": cause, "failures": _prediction(estimate)}
+            {"cause": cause or None, "failures": _prediction(estimate)}
             for cause, estimate in fleet.by_cause
         ],
         "earlier": None
@@ -328,7 +353,8 @@ def _record(found: Measured) -> dict[str, Any]:
             "held": earlier.held,
         },
         "from": fleet.last,
-        "node_days_a_day": fleet.exposure_ahead,
+        "node_days_a_day": fleet.exposure_ahead if fleet.unit == "node-day" else None,
+        "clusters_not_foretold": list(fleet.not_foretold),
         "moves_weekly_ratio": fleet.month.moves,
         "scatter": fleet.month.scatter,
         "scope": fleet.scope,

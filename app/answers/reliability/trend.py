@@ -145,10 +145,7 @@ def _sentence(found: Measured) -> str:
         failures = numbers.counted(trend.n, "failure")
         return f"{WHAT} {sight.CANNOT} from {failures}: it takes {MIN_FAILURES}."
     if found.fleet.changed:
-        before, after = (stretch.rate for stretch in trend.changes.stretches[-2:])
-        verb = "rose" if (after.value or 0) > (before.value or 0) else "fell"
-        values = f"from {_rate(found, before)} to {_rate(found, after)}"
-        return f"The failure rate {verb} {values} about {numbers.day(found.fleet.changed[-1][0])}."
+        return _changed(found)
     interval = numbers.interval(trend.factor)
     if trend.verdict == "unknown":
         return f"No trend is shown: end over begin may be {interval}."
@@ -157,6 +154,22 @@ def _sentence(found: Measured) -> str:
         return f"The failure rate is steady: {said}."
     more = "more" if trend.verdict == "worse" else "less"
     return f"Failures become {more} frequent: {said}."
+
+
+def _changed(found: Measured) -> str:
+    """The last change; and before it the verdict, where that is another."""
+    trend, day = found.fleet.trend, numbers.day(found.fleet.changed[-1][0])
+    before, after = (stretch.rate.value or 0.0 for stretch in trend.changes.stretches[-2:])
+    verb = "rose" if after > before else "fell"
+    other = "better" if after > before else "worse"
+    if trend.verdict == other:
+        whole = "Less" if other == "better" else "More"
+        return f"{whole} frequent than at the begin; the rate last {verb} about {day}."
+    if found.fleet.clusters > 1:
+        times = numbers.number(after / before if before else None)
+        return f"The failure rate {verb}, {times} times, about {day}."
+    was, became = (_rate(found, rate) for rate in found.fleet.rates[-2:])
+    return f"The failure rate {verb} from {was} to {became} about {day}."
 
 
 def _per_unit(found: Measured) -> float:
@@ -182,7 +195,7 @@ def _headlines(found: Measured) -> Iterator[Number]:
                 else Number(term, numbers.UNKNOWN, "too little to tell")
             )
         return
-    now = trend.changes.stretches[-1].rate.scaled(_per_unit(found))
+    now = found.fleet.rates[-1].scaled(_per_unit(found))
     for term, value, unit in (
         (terms[0], now, _unit(found)),
         (terms[1], trend.factor, "ratio"),
@@ -292,18 +305,18 @@ def _points(found: MeanCumulative) -> list[dict[str, Any]]:
 
 
 def _stretches(found: Measured) -> list[_Shown]:
-    fleet, changes = found.fleet, found.fleet.trend.changes
+    fleet = found.fleet
     rows = []
-    for place, stretch in enumerate(changes.stretches):
+    for place in range(len(fleet.rates)):
         changed = fleet.changed[place - 1] if place else None
         rows.append(
             _Shown(
                 fleet.first if changed is None else changed[0],
                 None if changed is None else _days(changed),
                 fleet.last if place == len(fleet.changed) else fleet.changed[place][0],
-                stretch.rate.n,
-                stretch.end - stretch.begin,
-                stretch.rate.scaled(_per_unit(found)),
+                fleet.rates[place].n,
+                fleet.exposures[place],
+                fleet.rates[place].scaled(_per_unit(found)),
                 _near(found, changed),
             )
         )
@@ -358,10 +371,6 @@ def _notes(found: Measured) -> Iterator[str]:
     fleet, trend = found.fleet, found.fleet.trend
     if found.sight.none or not trend.tests:
         return
-    if fleet.scope == "detectable":
-        yield (
-            "Only days on which failures could be seen are judged; of the others nothing is known."
-        )
     others = {trend.verdict, fleet.with_unexplained}
     if len(others) > 1 and others & {"better", "worse"}:
         yield (
@@ -371,7 +380,7 @@ def _notes(found: Measured) -> Iterator[str]:
     if fleet.clusters > 1:
         yield (
             f"Of {fleet.clusters} clusters the node-days of each count by its own rate, so that "
-            "one that came or went is no trend; rates are those of the mix of the period."
+            "one that came or went is no trend; rates of stretches are those of their mix then."
         )
     if trend.changes.scatter > 1:
         yield (
@@ -417,12 +426,12 @@ def _record(found: Measured) -> dict[str, Any]:
                 "at": at,
                 "lower": lower,
                 "upper": upper,
-                "rate_before": before.rate.scaled(scale),
-                "rate_after": after.rate.scaled(scale),
+                "rate_before": before.scaled(scale),
+                "rate_after": after.scaled(scale),
                 "near": [asdict(each) for each in near((at, lower, upper), found.rollouts)],
             }
             for (at, lower, upper), before, after in zip(
-                fleet.changed, trend.changes.stretches, trend.changes.stretches[1:], strict=False
+                fleet.changed, fleet.rates, fleet.rates[1:], strict=False
             )
         ],
         "no_change_p_value": trend.changes.p_value,

@@ -212,8 +212,9 @@ TO_RETURN = Term(
     pages=_AVAILABILITY,
 )
 AFR = Term(
-    "Outages within a year (AFR)",
-    "Share of nodes that have an unplanned outage within a year of being up, at the rate observed.",
+    "Out within a year (AFR)",
+    "Chance that a node at the mean rate has an unplanned outage within a year of being up. Where "
+    "nodes differ, fewer of them have one, and those more often.",
     unit="ratio",
     equation="1 - exp(-8766 h / MTBF)",
     pages=_AVAILABILITY,

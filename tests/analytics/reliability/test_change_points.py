@@ -117,6 +117,12 @@ def test_stretches_share_out_all_failures_and_all_exposure() -> None:
         assert point.lower <= point.at == stretch.end <= point.upper
 
 
+def test_a_rate_that_ends_counts_its_last_failure_once() -> None:
+    found = change_points(np.arange(0.5, 50), 200.0)
+    assert [stretch.rate.n for stretch in found.stretches] == [50, 0]
+    assert found.points[0].at == pytest.approx(49.5)
+
+
 def test_the_order_and_the_unit_of_exposure_change_nothing() -> None:
     times, total = history(7, (50.0, 100), (50.0, 30))
     found = change_points(times, total)

@@ -127,6 +127,7 @@ def test_a_job_larger_than_any_is_less_sure() -> None:
     one, other = (job_odds(rates, 400, 3.0, largest_nodes=n) for n in (400, 100))
     assert one.widened == 1.0
     assert other.widened == pytest.approx(1.25**2)
+    assert other.failures.value == one.failures.value
     assert (other.failures.upper or 0) > 1.15 * (one.failures.upper or 0)
     assert (other.failures.lower or 0) < (one.failures.lower or 0)
 
@@ -146,8 +147,9 @@ def test_what_comes_is_shared_out_by_cause_and_the_last_month_stands_beside_its_
                            CountedFailures({}, 0, 0, 0))  # fmt: skip
     n = int(failed.sum())
     found = fleet_forecast(counts, {"link": n // 2, "memory": n // 4})
-    (first, link), (second, memory) = found.by_cause
-    assert (first, second) == ("link", "memory")
+    (first, link), (second, memory), (rest, other) = found.by_cause
+    assert (first, second, rest) == ("link", "memory", "")
+    assert other.n == n - n // 2 - n // 4
     assert link.value == pytest.approx((found.month.failures.value or 0) / 2, rel=0.1)
     assert (memory.lower or 0) < (memory.value or 0) < (memory.upper or 0)
     assert found.earlier is not None
@@ -155,3 +157,49 @@ def test_what_comes_is_shared_out_by_cause_and_the_last_month_stands_beside_its_
     assert not found.earlier.held
     assert found.exposure_ahead == 20.0
     assert str(found.last) == "2026-04-30"
+
+
+def of_clusters(**clusters: tuple[np.ndarray, np.ndarray]) -> FailureCounts:
+    n_days = len(next(iter(clusters.values()))[0])
+    day = np.datetime64("2026-01-01", "us") + np.arange(n_days).astype("m8[D]")
+    rows = {
+        "cluster": np.repeat(np.array(list(clusters), dtype=object), n_days),
+        "day": np.tile(day, len(clusters)),
+        "failures": np.concatenate([failed for failed, _ in clusters.values()]),
+        "exposure_node_days": np.concatenate([held for _, held in clusters.values()]),
+        "unexplained": np.zeros(n_days * len(clusters), dtype=np.int64),
+    }
+    return FailureCounts(rows, {}, np.zeros(0), np.zeros(0), True, "gpu_time", 8.0, None, None, 0,
+                         CountedFailures({}, 0, 0, 0))  # fmt: skip
+
+
+def test_a_cluster_that_was_retired_brings_nothing_and_one_that_is_new_is_named() -> None:
+    n_days, days = 180, np.arange(180)
+    gone = np.where(days < 90, 10.0, 0.0)
+    fresh = np.where(days >= 170, 500.0, 0.0)
+    quiet = np.full(n_days, 100.0)
+    found = fleet_forecast(
+        of_clusters(
+            gone=(np.where(gone > 0, 1, 0), gone),
+            quiet=(np.zeros(n_days, int), quiet),
+            fresh=(np.where(fresh > 0, 9, 0), fresh),
+        ),
+        {},
+    )
+    assert (found.month.failures.value or 0) < 0.5
+    assert found.exposure_ahead == 100.0
+    assert found.not_foretold == ("fresh",)
+    assert str(found.last) == "2026-06-29"
+    assert found.earlier is not None
+    assert found.earlier.came == 0
+
+
+def test_clusters_are_foretold_one_by_one_and_added() -> None:
+    rng, held = np.random.default_rng(5), np.full(140, 10.0)
+    one, other = rng.poisson(0.5, 140), rng.poisson(2.0, 140)
+    both = fleet_forecast(of_clusters(one=(one, held), other=(other, held)), {})
+    alone = [fleet_forecast(of_clusters(a=(each, held)), {}) for each in (one, other)]
+    expected = sum(each.month.failures.value or 0 for each in alone)
+    assert both.month.failures.value == pytest.approx(expected, rel=0.05)
+    assert both.exposure_ahead == 20.0
+    assert both.month.failures.n == one.sum() + other.sum()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -207,3 +208,35 @@ def test_a_cluster_that_fails_seldom_makes_no_trend_by_coming_later() -> None:
     assert found.trend.exposure == pytest.approx(10.0 * N_DAYS + late.sum())
     both = trend(DAYS, old + new, 10.0 + late)
     assert both.verdict == "better", "what the sum of both would say"
+
+
+def test_time_in_which_nobody_looked_is_no_time_without_failures() -> None:
+    """One failure in two days, all year; node events were collected in the second half alone."""
+    seen = N_DAYS / 2 <= DAYS
+    failed = np.where(seen, DAYS % 2, 0)
+    day = np.datetime64("2026-01-01", "us") + DAYS.astype("m8[D]")
+    evidence = {
+        "cluster": np.full(N_DAYS + int(seen.sum()), "a", dtype=object),
+        "source": np.array(["jobs"] * N_DAYS + ["node_events"] * int(seen.sum()), dtype=object),
+        "day": np.concatenate([day, day[seen]]),
+        "collected": np.zeros(N_DAYS + int(seen.sum()), dtype=bool),
+    }
+    known = counts(a=(failed, np.full(N_DAYS, 10.0)))
+    found = fleet_trend(replace(known, evidence=evidence))
+    assert found.trend.verdict in ("steady", "unknown")
+    assert found.trend.changes.points == ()
+    assert found.trend.exposure == pytest.approx(10.0 * seen.sum())
+    assert fleet_trend(known).trend.verdict == "worse", "what all of the time would say"
+
+
+def test_rates_of_several_clusters_are_those_of_their_mix() -> None:
+    rise = np.where(DAYS < N_DAYS / 2, 1.0, 3.0)
+    one, other = fallen(rise, seed=8), fallen(2 * rise, seed=9)
+    held = np.full(N_DAYS, 10.0)
+    found = fleet_trend(counts(one=(one, held), other=(other, 4 * held)))
+    (change,) = found.changed
+    first, last = found.rates
+    day = (change[0] - found.first).days
+    assert first.value == pytest.approx((one + other)[:day].sum() / (50.0 * day))
+    assert last.n == (one + other)[day:].sum()
+    assert sum(found.exposures) == pytest.approx(50.0 * N_DAYS)

@@ -64,6 +64,34 @@ def test_outages_without_an_end_last_until_something_shows_the_node_again(
     assert len(rows) == 3
 
 
+def test_nodes_that_only_their_outages_name_are_not_judged(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "events.txt"
+    path.write_text(EVENTS)
+    assert faultline("ingest", "sacctmgr-events", path, "--store", tmp_path / "s").code == 0
+    found = faultline("availability", "--store", tmp_path / "s", "--format", "json").json
+    assert found["availability"]["value"] is None
+    said = faultline("availability", "--store", tmp_path / "s", "--format", "table")
+    assert "which nodes there were is not known" in said.out
+
+
+def test_what_was_still_out_is_of_the_end_of_the_period(
+    faultline: Callable[..., Any], store: Path
+) -> None:
+    found = faultline(
+        "availability", "--store", store, "--to", "2026-01-09", "--format", "json"
+    ).json
+    assert [(row["node"], row["state"]) for row in found["open_outages"]] == [("n2", "DRAIN")]
+
+
+def test_a_partition_has_no_availability(faultline: Callable[..., Any], sacct_store: Path) -> None:
+    out = faultline(
+        "availability", "--store", sacct_store, "--partition", "gpu", "--format", "table"
+    ).out
+    assert "of whole clusters" in out
+
+
 def test_accounting_alone_judges_no_availability(
     faultline: Callable[..., Any], sacct_store: Path
 ) -> None:

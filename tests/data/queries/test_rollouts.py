@@ -94,3 +94,16 @@ def test_nodes_that_came_and_went_and_checks_that_are_new(store: Store) -> None:
 
 def test_another_cluster_is_another(store: Store) -> None:
     assert rollouts(store, Selection(cluster="other")) == []
+
+
+def test_a_node_that_is_listed_anew_neither_came_nor_went(
+    rows_of: Callable[..., Any], store_of: Callable[[Any], Store]
+) -> None:
+    rows = rows_of(gpus_per_node={"gpu": 8})
+    rows.nodes = [
+        row
+        for k in range(4)
+        for row in (node(f"n{k}", 0, 20) | {"rack": "r1"}, node(f"n{k}", 20) | {"rack": "r2"})
+    ]
+    rows.job("whole", ("n0",), start_at=BASE, end_at=BASE + 40 * DAY)
+    assert not any(row[1].startswith("nodes ") for row in rollouts(store_of(rows), Selection()))
