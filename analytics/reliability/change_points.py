@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 MOST_CELLS, FEWEST_CELLS = 64, 8
 """Stretches of equal exposure that failures are counted in."""
 MOST_CHANGES: Final = 6
-LEVEL: Final = 0.025
-"""Of histories without a change, one in forty is told to have one."""
+LEVEL: Final = 0.02
+"""Of histories without a change, one in fifty is told to have one."""
 DRAWS_AT_ONCE, MOST_DRAWS = 100, 400
 """Orders of the cells that a change is compared with: so many at a time, until it is clear that
 chance brings as much."""
@@ -81,7 +81,7 @@ def change_points(
 
     with k_s failures in exposure tau_s. Failures are counted in cells of equal exposure; the best
     cells at which to change are found exactly, by dynamic programming. One change more, or two (a
-    rate that rises and falls back), is accepted where the gain in likelihood is rarer than 2.5 %
+    rate that rises and falls back), is accepted where the gain in likelihood is rarer than 2 %
     among 400 orders in which the cells between the changes found so far could have come: failures
     that come together within a cell are no change. Then each change is placed among the failures
     between its neighbours, at the highest likelihood.

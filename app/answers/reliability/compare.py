@@ -59,7 +59,7 @@ DEFINITIONS = (
         on=("table",),
     ),
     field("times_ours", on=("json", "csv")),
-    field("why_it_differs", "Why it differs", px=420),
+    field("why_it_differs", "Why it differs", px=330),
 )
 
 

@@ -240,7 +240,8 @@ def _blocks(found: Measured) -> Iterator[Block]:
         return
     rows = [
         _OfCause(found.titles.get(cause, cause) or "No cause known", estimate)
-        for cause, estimate in found.fleet.by_cause[:MOST_CAUSES]
+        for place, (cause, estimate) in enumerate(found.fleet.by_cause)
+        if place < MOST_CAUSES or not cause
     ]
     if rows:
         yield Rows(CAUSES, rows).table("forecast_by_cause", "What is to come, by cause")

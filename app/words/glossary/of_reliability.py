@@ -157,7 +157,7 @@ GROWTH = Term(
 RATE_CHANGES = Term(
     "Changes of the rate",
     "Days about which the rate became another, each found where chance alone sets stretches so far "
-    "apart in fewer than one of forty histories without a change.",
+    "apart in fewer than one of fifty histories without a change.",
     pages=_TREND,
 )
 
