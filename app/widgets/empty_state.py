@@ -62,6 +62,16 @@ SHOWS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "node": ("what happened on one node", "accounting of jobs and what nodes went through",
              (JOBS, EVENTS, KERNEL)),
     "mttf": ("how long a job of N GPUs runs until it fails", "accounting of jobs", (JOBS, KERNEL)),
+    "trend": (
+        "whether failures become more frequent, since when, what was changed then and what comes",
+        "accounting of jobs, and what shows failures: kernel logs, health checks, node events",
+        (JOBS, KERNEL, EVENTS),
+    ),
+    "availability": (
+        "how much of their time nodes were up, and how long they take to return",
+        "states of nodes, and an inventory or jobs that name them",
+        (EVENTS, JOBS),
+    ),
     "ettr": (
         "what large runs got out of their time",
         "accounting of jobs with their GPUs; training logs tell checkpoints",

@@ -22,7 +22,8 @@ ADDRESSES = {
     "overview": "", "failures": "failures", "incidents": "incidents",
     "incident": "incident?incident=largest", "job": "job?job=125319", "node": "node?node=gpu0173",
     "mttf": "mttf", "ettr": "ettr", "ledger": "ledger", "my_runs": "my_runs?user=mult01",
-    "planner": "planner", "lemons": "lemons",
+    "planner": "planner", "lemons": "lemons", "trend": "trend?period=all",
+    "availability": "availability?period=all",
 }  # fmt: skip
 """Page -> what it shows."""
 
