@@ -43,6 +43,16 @@ class Measured:
         )
 
 
+START = """
+import os, sys
+told, *command = sys.argv[1:]
+_, status, used = os.wait4(os.posix_spawnp(command[0], command, os.environ), 0)
+with open(told, "w") as file:
+    file.write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}")
+sys.exit(os.waitstatus_to_exitcode(status) % 256)
+"""
+
+
 def run(
     command: Sequence[str | Path],
     *,
@@ -52,33 +62,37 @@ def run(
     """Runs a command to its end.
 
     Before it becomes another program a process counts as large as the one that started it, so
-    that whoever asks has to be small.
+    that a small one starts it, and tells what it used.
 
     Raises
     ------
     FailedError
         Where it does not end with 0.
     """
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            [*map(str, command)],
+    with (
+        tempfile.TemporaryFile() as printed,
+        tempfile.TemporaryFile() as said,
+        tempfile.NamedTemporaryFile("r") as told,
+    ):
+        process = subprocess.run(
+            [sys.executable, "-S", "-c", START, told.name, *map(str, command)],
             cwd=cwd,
             env={name: value for name, value in os.environ.items() if name != NOT_COMPILED}
             | dict(environment or {}),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=said,
+            check=False,
         )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
         texts = []
         for stream in (printed, said):
             stream.seek(0)
             texts.append(stream.read().decode("utf-8", "replace"))
+        used = told.read().split()
     if process.returncode:
         shown = " ".join(map(str, command))
         raise FailedError(f"{shown} ended with {process.returncode}: {texts[1][-SHOWN:]}")
-    return Measured(used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20, texts[0])
+    return Measured(float(used[0]), int(used[1]) / 2**20, texts[0])
 
 
 def python(module: str, *arguments: str | Path | int) -> Measured:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NAMES = (
-    "overview", "mttf", "failures", "incidents", "ledger", "ettr", "lemons", "planner", "data",
+    "overview", "mttf", "trend", "availability", "failures", "incidents", "ledger", "ettr", "lemons",
+    "planner", "data",
 )  # fmt: skip
 PERIODS: dict[str, dict[str, str]] = {
     "28 days": {},
