@@ -20,6 +20,7 @@ from analytics.reliability.availability import (
     WEEK_S,
     Capacity,
     Occurrence,
+    Outages,
     Ratios,
     Spans,
     States,
@@ -203,59 +204,76 @@ def fleet_availability(
     (Kaplan-Meier). Records of a failure log are repairs of their own.
     """
     recorded = {each.cluster for each in out}
-    not_judged = sorted({each.cluster for each in spells} - recorded)
     known = [each for each in spells if each.cluster in recorded]
+    clusters = {each.cluster for each in known}
     names = sorted({(each.cluster, each.node) for each in known})
     place = {name: number for number, name in enumerate(names)}
     there = _watched(known, place, gaps)
     of_nodes = [each for each in out if (each.cluster, each.node) in place]
-    away = _spans(of_nodes, place)
     kind = np.array([each.kind for each in of_nodes], dtype=np.int64)
-    found = states(there, away, kind)
-    still = np.array([each.is_open for each in of_nodes], dtype=bool)
-    unplanned = kind != PLANNED
+    found = states(there, _spans(of_nodes, place), kind)
+    unplanned = _outages([each for each in of_nodes if each.kind != PLANNED], place)
+    planned = _outages([each for each in of_nodes if each.kind == PLANNED], place).spans
+    begun = unplanned.spans.some(_begun(unplanned.spans, there))
+    planned = planned.some(_begun(planned, there))
     chance: dict[str, Any] = {"conf_level": conf_level}
-    ended = outages(away.some(unplanned), still[unplanned])
-    begun = _begun(ended.spans, there)
-    planned = outages(away.some(~unplanned), still[~unplanned]).spans
-    times = ended.spans.start_s[begun], planned.start_s[_begun(planned, there)]
-    logged = np.array([each.logged for each in of_nodes], dtype=bool)
-    by_state = outages(away.some(unplanned & ~logged), still[unplanned & ~logged])
-    mine = _begun(by_state.spans, there)
-    period = _period(there)
-    rows = [each for each in out if each.logged and _within(each.start_s, period)]
-    lasted = np.concatenate(
-        [
-            (by_state.spans.end_s - by_state.spans.start_s)[mine],
-            [each.end_s - each.start_s for each in rows],
-        ]
-    )
-    unended = np.concatenate([by_state.is_open[mine], np.zeros(len(rows), bool)])
-    n_of_node = np.bincount(ended.spans.node[begun], minlength=len(names))
-    parts = _parts(found, names, _racks(known), n_of_node, conf_level)
-    until = _period(there)[1]
-    open_nodes = {
-        (names[node], start)
-        for node, start, end, last in zip(
-            *(column.tolist() for column in vars(ended.spans).values()), ended.is_open, strict=True
-        )
-        if start < until and (end > until or (last and end == until))
-    }
+    n_of_node = np.bincount(begun.node, minlength=len(names))
     return FleetAvailability(
         ratios(found, **chance),
-        occurrence(found, *times, seed=seed, **chance),
-        _repairs(lasted / 3600.0, unended, conf_level),
-        tuple(capacity(found)) if len(recorded & {each.cluster for each in known}) == 1 else (),
+        occurrence(found, begun.start_s, planned.start_s, seed=seed, **chance),
+        _repairs(*_lasted(out, place, there), conf_level),
+        tuple(capacity(found)) if len(clusters) == 1 else (),
         tuple(_weeks(found)),
-        *parts,
-        tuple(_still_out(of_nodes, open_nodes)),
-        _starts(away, still, there),
-        any(each.planned is not None and not each.logged for each in of_nodes)
-        or bool((kind == PLANNED).any()),
-        bool(logged.any()),
-        tuple(not_judged),
+        *_parts(found, names, _racks(known), n_of_node, conf_level),
+        tuple(_still_out(of_nodes, _open(unplanned, names, _period(there)[1]))),
+        _starts(_outages(of_nodes, place).spans, there),
+        any(each.kind == PLANNED or _says(each) for each in of_nodes),
+        any(each.logged for each in of_nodes),
+        tuple(sorted({each.cluster for each in spells} - recorded)),
         _unseen(known, gaps),
     )
+
+
+def _says(each: Out) -> bool:
+    """Whether a record says if it was planned; a failure log does not."""
+    return each.planned is not None and not each.logged
+
+
+def _outages(rows: Sequence[Out], place: Mapping[tuple[str, str], int]) -> Outages:
+    """Records of nodes, those that follow without a break as one."""
+    still = np.array([each.is_open for each in rows], dtype=bool)
+    return outages(_spans(rows, place), still)
+
+
+def _lasted(
+    out: Sequence[Out], place: Mapping[tuple[str, str], int], there: Spans
+) -> tuple[Floats, Bools]:
+    """Hours that each unplanned outage of the period lasted, and whether it had not ended."""
+    states_ = [
+        each
+        for each in out
+        if each.kind != PLANNED and not each.logged and (each.cluster, each.node) in place
+    ]
+    found = _outages(states_, place)
+    mine = _begun(found.spans, there)
+    begin, end = _period(there)
+    rows = [each for each in out if each.logged and begin <= each.start_s < end]
+    states_lasted = (found.spans.end_s - found.spans.start_s)[mine]
+    rows_lasted = np.array([each.end_s - each.start_s for each in rows], dtype=np.int64)
+    hours = np.concatenate([states_lasted, rows_lasted]) / 3600.0
+    return hours, np.concatenate([found.is_open[mine], np.zeros(len(rows), dtype=bool)])
+
+
+def _open(
+    found: Outages, names: Sequence[tuple[str, str]], until: int
+) -> set[tuple[tuple[str, str], int]]:
+    """Node and begin of each outage that had not ended then."""
+    columns = (column.tolist() for column in vars(found.spans).values())
+    return {
+        (names[node], start)
+        for node, start, end, last in zip(*columns, found.is_open, strict=True)
+        if start < until and (end > until or (last and end == until))
+    }
 
 
 def _spans(rows: Sequence[Spell] | Sequence[Out], place: Mapping[tuple[str, str], int]) -> Spans:
@@ -336,17 +354,12 @@ def _period(there: Spans) -> tuple[int, int]:
     return int(there.start_s.min()), int(there.end_s.max())
 
 
-def _starts(away: Spans, still: Bools, there: Spans) -> Starts:
+def _starts(every: Spans, there: Spans) -> Starts:
     """Begins of all outages in the period, however planned."""
-    every = outages(away, still).spans
     mine = every.some(_begun(every, there))
     end = _period(there)[1]
     before = passed_before(there, np.array([end - WEEK_S, end]))
     return Starts(mine.node, mine.start_s, end, int(np.diff(before)[0]))
-
-
-def _within(at: int, period: tuple[int, int]) -> bool:
-    return period[0] <= at < period[1]
 
 
 def _begun(spans: Spans, there: Spans) -> Bools:

@@ -14,7 +14,7 @@ from analytics.reliability.fleet_trend import FIRST_DAY, seen_rows
 from analytics.reliability.forecast import Forecast, forecast, together
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from analytics.arrays import Floats, Ints
     from analytics.frames import FailureCounts
@@ -104,57 +104,83 @@ def fleet_forecast(
     nothing = forecast([], [], [], **chance)
     if not exposure[kept].sum():
         return FleetForecast(nothing, nothing, (), None, None, 0.0, unit, scope, {}, ())
-    day = day_numbers(rows["day"])
-    last = int(day[exposure > 0].max())
-    age = last - day
+    last = int(day_numbers(rows["day"])[exposure > 0].max())
+    age = last - day_numbers(rows["day"])
     failures = np.where(kept, rows["failures"], 0).astype(np.float64)
     held = np.where(kept, exposure, 0.0)
-    coming: dict[str, list[Forecast]] = {}
-    ahead, weeks, came = 0.0, {}, 0
+    foretold: dict[str, _OfCluster] = {}
     not_foretold = []
     for number, cluster in enumerate(sorted(set(rows["cluster"].tolist()))):
         mine = rows["cluster"] == cluster
-        each_day = float(exposure[mine & (age < MONTH)].sum()) / MONTH
-        if not each_day:
+        ahead = float(exposure[mine & (age < MONTH)].sum()) / MONTH
+        seen = float(held[mine & (age < MONTH)].sum()) / MONTH
+        if not ahead:
             continue
-        seen = by_week(failures[mine], held[mine], age[mine])
-        before = by_week(failures[mine], held[mine], age[mine] - MONTH)
-        lately = held[mine & (age < MONTH)].sum() / MONTH
-        own = chance | {"seed": seed + number}
-        found = [
-            forecast(known.failures, known.exposure, np.full(n // WEEK, WEEK * each), **own)
-            for known, n, each in (
-                (seen, MONTH, each_day),
-                (seen, QUARTER, each_day),
-                (before, MONTH, lately),
-            )
-        ]
-        if found[0].failures.value is None or not lately:
+        history = failures[mine], held[mine], age[mine]
+        found = _of_cluster(*history, (ahead, seen), **chance | {"seed": seed + number})
+        if found.month.failures.value is None or not seen:
             not_foretold.append(cluster)
-            continue
-        ahead += each_day
-        weeks[cluster] = seen
-        coming[cluster] = found
-        if found[2].failures.value is not None:
-            came += int(failures[mine & (age < MONTH)].sum())
-    month, quarter = (
-        together([each[place] for each in coming.values()], n * ahead, conf_level)
-        for place, n in ((0, MONTH), (1, QUARTER))
-    )
-    past = [each[2] for each in coming.values() if each[2].failures.value is not None]
-    n = round(float(failures.sum()))
+        else:
+            foretold[cluster] = found
+    ahead = sum(each.ahead for each in foretold.values())
+    month = together([each.month for each in foretold.values()], MONTH * ahead, conf_level)
     return FleetForecast(
         month,
-        quarter,
-        _by_cause(month, causes, n, **chance),
-        Earlier(together(past, 0.0, conf_level), came) if past else None,
+        together([each.quarter for each in foretold.values()], QUARTER * ahead, conf_level),
+        _by_cause(month, causes, round(float(failures.sum())), **chance),
+        _earlier(foretold.values(), conf_level),
         FIRST_DAY + timedelta(days=last),
         ahead,
         unit,
         scope,
-        weeks,
+        {cluster: each.weeks for cluster, each in foretold.items()},
         tuple(not_foretold),
     )
+
+
+@dataclass(frozen=True)
+class _OfCluster:
+    """What one cluster brings."""
+
+    month: Forecast
+    quarter: Forecast
+    earlier: Forecast
+    """Of the last 28 days, from what was known before them."""
+    came: int
+    """Failures of those days."""
+    ahead: float
+    """Exposure a day."""
+    weeks: Weeks
+
+
+def _of_cluster(
+    failures: Floats, held: Floats, age: Ints, a_day: tuple[float, float], **chance: Any
+) -> _OfCluster:
+    """Forecasts of a cluster by its exposure a day: all of the last 28, and what was seen of it."""
+    ahead, seen = a_day
+    weeks, before = by_week(failures, held, age), by_week(failures, held, age - MONTH)
+
+    def of(known: Weeks, n_days: int, each: float) -> Forecast:
+        coming = np.full(n_days // WEEK, WEEK * each)
+        return forecast(known.failures, known.exposure, coming, **chance)
+
+    return _OfCluster(
+        of(weeks, MONTH, ahead),
+        of(weeks, QUARTER, ahead),
+        of(before, MONTH, seen),
+        int(failures[age < MONTH].sum()),
+        ahead,
+        weeks,
+    )
+
+
+def _earlier(clusters: Iterable[_OfCluster], conf_level: float) -> Earlier | None:
+    """What was foretold 28 days ago, of clusters that were known enough then."""
+    known = [each for each in clusters if each.earlier.failures.value is not None]
+    if not known:
+        return None
+    came = sum(each.came for each in known)
+    return Earlier(together([each.earlier for each in known], 0.0, conf_level), came)
 
 
 def by_week(failures: Floats, exposure: Floats, age: Ints) -> Weeks:

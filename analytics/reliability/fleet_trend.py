@@ -191,12 +191,12 @@ def seen_rows(counts: FailureCounts, **chance: Any) -> tuple[Columns, Bools, Sco
         rows = {**rows, "exposure_node_days": 1.0 / n[place]}
     scope = seen_rate(rows, **chance).scope
     kept = np.array(rows["seen"], dtype=bool) & (scope != "range")
-    if evidence is not None:  # what comes after the last record was seen by nobody
+    if evidence is not None:  # what comes after the last record, by UTC, was seen by nobody
         day, recorded = day_numbers(rows["day"]), day_numbers(evidence["day"])
         for cluster in set(rows["cluster"].tolist()):
             its_days = recorded[evidence["cluster"] == cluster]
             last = its_days.max() if len(its_days) else -FOREVER
-            kept &= (rows["cluster"] != cluster) | (day <= last)
+            kept &= (rows["cluster"] != cluster) | (day <= last + 1)
     return rows, kept, scope
 
 

@@ -135,8 +135,9 @@ def forecast(
 
 
 def together(parts: Sequence[Forecast], exposure: float, conf_level: float) -> Forecast:
-    """Forecasts of several clusters for the same time, their draws added; `exposure` of all of it,
-    0 where no rate is wanted. Their rates weigh as the failures that they expect."""
+    """Forecasts of several clusters for the same time, their draws added; how much they move and
+    scatter weighs as the failures that they expect. `exposure` is that of all, 0 where no rate is
+    wanted."""
     if len(parts) == 1:
         return parts[0]
     n = sum(each.failures.n for each in parts)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
 from app.cli import options
-from app.show import terminal
 
 if TYPE_CHECKING:
     import argparse
@@ -23,9 +21,4 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints what others would say."""
     from app.answers.reliability import compare
 
-    store, ask = options.asking(arguments)
-    with contextlib.closing(store):
-        terminal.synthetic(store)
-        answer = compare.answer(ask, options.selection(arguments, store))
-        terminal.write(answer, arguments.format)
-    return 0
+    return options.answered(arguments, compare.answer)

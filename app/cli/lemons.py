@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
+from functools import partial
+from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.show import terminal
+
+if TYPE_CHECKING:
+    import argparse
 
 EXAMPLE = "faultline lemons --store ./demo-store"
 MOST_DAYS = 36_600.0
@@ -15,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The store, the days that are judged, and what to print."""
     parser.add_argument(
         "--days",
-        type=_days,
+        type=partial(options.days, most=MOST_DAYS),
         default=28.0,
         metavar="D",
         help="days before the end of the period that are judged (default 28)",
@@ -41,13 +45,3 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         terminal.write(lemons.answer(ask, selection, **asked), arguments.format)
     return 0
-
-
-def _days(text: str) -> float:
-    """A number of days above 0."""
-    found = options.above_zero(text, MOST_DAYS)
-    if found is None:
-        raise argparse.ArgumentTypeError(
-            f"must be above 0 and at most {MOST_DAYS:,.0f} days, got {text!r}"
-        )
-    return found

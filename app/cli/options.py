@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +15,9 @@ from data.errors import DataError
 from data.filters import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from app.answers.content import Answer
     from app.ask import Ask
     from data.store import Store
 
@@ -84,6 +86,24 @@ def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Stor
     from app.reports import redaction
 
     return store, redaction.redacting(of_store(store), redaction.names(store, redact=True))
+
+
+def answered(arguments: argparse.Namespace, question: Callable[..., Answer], **asked: Any) -> int:
+    """Prints what a question of a store and a selection is answered."""
+    from app.show import terminal
+
+    store, ask = asking(arguments)
+    with contextlib.closing(store):
+        also = terminal.synthetic(store)
+        answer = question(ask, selection(arguments, store), **asked)
+        named = isinstance(answer.record, dict)
+        terminal.write(answer, arguments.format, **(also if named else {}))
+    return 0
+
+
+def chance(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options of `add_estimate`."""
+    return {"conf_level": arguments.conf_level, "seed": arguments.seed}
 
 
 def with_ledger(root: Path) -> Store:
@@ -228,6 +248,16 @@ def above_zero(text: str, most: float) -> float | None:
     except ValueError:
         return None
     return found if 0 < found <= most else None
+
+
+def days(text: str, most: float) -> float:
+    """A number of days above 0 and up to `most`."""
+    found = above_zero(text, most)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"must be above 0 and at most {most:,.0f} days, got {text!r}"
+        )
+    return found
 
 
 def moment(text: str) -> datetime:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.cli import options
-from app.show import terminal
 from data.errors import DataError
 
 if TYPE_CHECKING:
     import argparse
 
+MOST_DAYS = 3_660
+"""Ten years: no job runs for longer."""
 EXAMPLE = "faultline predict --gpus 1024 --days 14 --store ./demo-store"
 
 
@@ -20,7 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpus", type=options.whole, metavar="N", help="of a job; without it the whole fleet"
     )
-    parser.add_argument("--days", type=float, metavar="D", help="that the job computes")
+    parser.add_argument(
+        "--days",
+        type=partial(options.days, most=MOST_DAYS),
+        metavar="D",
+        help="that the job computes",
+    )
     options.add(parser, "store", "selection", "definition")
     options.add_estimate(parser, seeded="draws")
     options.add(parser, "format")
@@ -32,13 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if (arguments.gpus is None) != (arguments.days is None):
         raise DataError("--gpus and --days go together: name both, or neither for the fleet")
-    store, ask = options.asking(arguments)
-    with contextlib.closing(store):
-        selection = options.selection(arguments, store)
-        chance = {"conf_level": arguments.conf_level, "seed": arguments.seed}
-        if arguments.gpus is None:
-            answer = forecast.answer(ask, selection, **chance)
-        else:
-            answer = forecast.of_job(ask, selection, arguments.gpus, arguments.days, **chance)
-        terminal.write(answer, arguments.format, **terminal.synthetic(store))
-    return 0
+    asked = options.chance(arguments)
+    if arguments.gpus is None:
+        return options.answered(arguments, forecast.answer, **asked)
+    job = {"gpus": arguments.gpus, "days": arguments.days}
+    return options.answered(arguments, forecast.of_job, **job, **asked)

@@ -27,8 +27,7 @@ def rollouts(store: Store, selection: Selection) -> list[Row]:
     A row: `cluster`; `kind` (a key of `node_facts` such as driver; nodes added, nodes removed;
     check or source, of one that was not there from the begin); `before` and `value` (of a fact; of
     a check or source its name); `n_nodes` that changed, of `of_nodes` known (NULL of checks and
-    sources); first and last day between which four
-    fifths of the nodes changed.
+    sources); first and last day between which four fifths of the nodes changed.
     """
     unlike = ", ".join(f"'{name}'" for name in NO_GROUPS)
     return store.rows(

@@ -47,9 +47,12 @@ COMMANDS = (
     "sacctmgr -P show event start=now-90days > events.txt",
     "faultline ingest sacctmgr-events events.txt",
 )
-OF_WHOLE = "Availability is of whole clusters, not of a partition or an account"
+OF_WHOLE = "Availability is told of whole clusters, not of a partition or an account"
 ALL = "Choose all partitions and all accounts."
-NO_NODES = "which nodes there were is not known: no inventory lists them and no job names them"
+NO_NODES = (
+    "No inventory lists them and no job names them in this time: choose one that the records "
+    "cover, or ingest jobs or an inventory:"
+)
 MOST_NODES = 20
 """Nodes that the page shows before a reader asks for all."""
 MOST_OPEN = 50
@@ -77,33 +80,30 @@ def measured(
 
 def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     """How available nodes were and how long they are out; `chance` holds conf_level and seed."""
-    if selection.partition is not None or selection.account is not None:
-        return Answer(f"{OF_WHOLE}.", blocks=(Missing("weeks", f"{OF_WHOLE}.", ALL),), record={})
     found = ask(measured, selection, **chance)
-    known = bool(found.ratios.node_seconds)
+    lacking = missing(found, selection)
     return Answer(
-        _sentence(found),
-        tuple(_headlines(found)),
-        tuple(_blocks(found, selection)) if known else (missing(found),),
-        notes=tuple(_notes(found)) if known else (),
-        record=_record(found),
+        _sentence(found) if lacking is None else lacking.finding,
+        tuple(_headlines(found, lacking)),
+        tuple(_blocks(found, selection)) if lacking is None else (lacking,),
+        notes=tuple(_notes(found)) if lacking is None else (),
+        record=_record(found) | {"reason": None if lacking is None else lacking.finding},
         sheet=Rows(_node_columns(found), found.by_node).sheet(),
     )
 
 
-def missing(found: FleetAvailability) -> Missing:
+def missing(found: FleetAvailability, selection: Selection) -> Missing | None:
     """What stands in its place where it cannot be judged."""
+    if found.ratios.node_seconds:
+        return None
+    if selection.partition is not None or selection.account is not None:
+        return Missing("weeks", f"{OF_WHOLE}.", ALL)
     if found.not_judged:
         return Missing("weeks", f"Availability {CANNOT}.", "Slurm keeps them:", COMMANDS)
-    return Missing(
-        "weeks", f"Availability cannot be judged: {NO_NODES}, in this time.",
-        "Choose a period that the records cover, or ingest an inventory or jobs:", INVENTORY,
-    )  # fmt: skip
+    return Missing("weeks", f"Availability {CANNOT_NODES}.", NO_NODES, INVENTORY)
 
 
 def _sentence(found: FleetAvailability) -> str:
-    if not found.ratios.node_seconds:
-        return f"Availability {CANNOT if found.not_judged else CANNOT_NODES}."
     share = found.ratios.available
     said = f"Nodes were available {numbers.percent(share.value)} of their time"
     median = found.repairs.percentiles[50]
@@ -112,7 +112,7 @@ def _sentence(found: FleetAvailability) -> str:
     return f"{said}; half return within {numbers.duration(median.value)}."
 
 
-def _headlines(found: FleetAvailability) -> Iterator[Number]:
+def _headlines(found: FleetAvailability, lacking: Missing | None) -> Iterator[Number]:
     shares, occurred, repairs = found.ratios, found.occurrence, found.repairs
     kinds: tuple[tuple[Term, Any, Estimate], ...] = (
         (of_reliability.AVAILABLE, "share", shares.available),
@@ -128,8 +128,8 @@ def _headlines(found: FleetAvailability) -> Iterator[Number]:
         shown = estimated(term, kind, value)
         if value.value is None:
             why = "no unplanned outage"
-            if not found.ratios.node_seconds:
-                why = CANNOT if found.not_judged else CANNOT_NODES
+            if lacking is not None:
+                why = lacking.finding.removeprefix("Availability ").rstrip(".")
             elif term is of_reliability.TO_RETURN and repairs.n:
                 why = "no outage has ended"
             elif term in RESTS_ON_PLANS and not found.planned_known:

@@ -65,18 +65,19 @@ DEFINITIONS = (
 
 def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     """The same records by the definitions of other tools; `chance` holds conf_level and seed."""
-    if selection.partition is not None or selection.account is not None:
-        refused = availability.answer(ask, selection)
-        return Answer(
-            refused.sentence, blocks=refused.blocks, record=[], sheet=Rows(DEFINITIONS, ()).sheet()
-        )
     found = ask(availability.measured, selection, **chance)
     rows = others_definitions(found, _running(found, ask(running_node_days, selection)))
     listed = Rows(DEFINITIONS, rows)
-    if not rows:
-        missing = availability.missing(found)
-        return Answer(missing.finding, blocks=(missing,), record=[], sheet=listed.sheet())
-    table = listed.table("compare", "The same records by other definitions", wrapped=True)
+    lacking = availability.missing(found, selection)
+    if lacking is not None:
+        return Answer(lacking.finding, blocks=(lacking,), record=[], sheet=listed.sheet())
+    table = listed.table(
+        "compare",
+        "The same records by other definitions",
+        wrapped=True,
+        note="Of the outages of Availability: a node that is taken out and ends no job has one, "
+        "and no failure of a job.",
+    )
     return Answer(_sentence(rows), blocks=(table,), record=listed.records(), sheet=listed.sheet())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from app.answers.content import Answer, Missing, Number, estimated
 from app.answers.described import Rows, field, quantities
 from app.answers.failures import verdicts
 from app.answers.reliability import sight
+from app.answers.reliability.mttf import EARLIEST
 from app.words import numbers
 from app.words.glossary import of_reliability
 from data.errors import DataError
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 WHAT = "How many failures are to come"
 COUNTED = ("hardware", "system_software")
+HALF_A_YEAR = timedelta(days=182)
+"""What is looked back on at least: of 28 days alone little can be foretold."""
 MOST_CAUSES = 8
 LEAST_CHANCE = 1e-4
 """Chance below which its size tells nothing more."""
@@ -53,15 +57,17 @@ class Measured:
 def measured(
     store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL, seed: int = 0
 ) -> Measured:
-    """Failures that are to come, by those that count in the selection."""
-    counts = reliability.failure_counts(store, selection)
-    found = verdicts.summarised(store, selection)
+    """Failures that are to come, by those that count in the selection and what came before it, so
+    that half a year is known."""
+    known = _from_half_a_year(selection)
+    counts = reliability.failure_counts(store, known)
+    found = verdicts.summarised(store, known)
     causes = {
         each.cause: each.rate_per_1000_node_days.n
         for each in found.causes_of(COUNTED)
         if each.rate_per_1000_node_days.n and selection.definition == DEFINITION
     }
-    ran = exposure.runs(store, selection)
+    ran = exposure.runs(store, known)
     sizes = ran["n_gpus"][~ran["node_time"].astype(bool) & (ran["running_days"] > 0)]
     return Measured(
         fleet_forecast(counts, causes, conf_level=conf_level, seed=seed),
@@ -70,6 +76,14 @@ def measured(
         counts.gpus_per_node,
         int(np.max(sizes)) if len(sizes) else None,
     )
+
+
+def _from_half_a_year(selection: Selection) -> Selection:
+    """The same to its end, from half a year before it on where it begins later."""
+    begin, end = selection.from_at, selection.to_at
+    if begin is None or end is None or end - EARLIEST < HALF_A_YEAR:
+        return selection
+    return replace(selection, from_at=min(begin, end - HALF_A_YEAR))
 
 
 def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
@@ -162,7 +176,9 @@ def _sentence(found: Measured) -> str:
     if month.value is None:
         weeks = f"{FEWEST_WEEKS} weeks that were seen, and some of the last 28 days"
         return f"{WHAT} {sight.CANNOT}: it takes {weeks}."
-    return f"{_count(month.value)} failures in the next 28 days ({_interval(month)})."
+    without = ", ".join(found.fleet.not_foretold)
+    but = f", without those of {without}" if without else ""
+    return f"{_count(month.value)} failures in the next 28 days ({_interval(month)}){but}."
 
 
 def _count(value: float | None) -> str:
@@ -207,7 +223,7 @@ CAUSES = (
     field("cause", "Cause", of="title"),
     field("failures", "Failures, next 28 days", of="printed"),
     field("interval", "Interval"),
-    field("seen", "Seen in the period", "count"),
+    field("seen", "Seen before", "count"),
 )
 
 
@@ -236,7 +252,7 @@ def _blocks(found: Measured) -> Iterator[Block]:
         yield sight.missing("forecast", WHAT, found.sight)
         return
     if not _known(found):
-        yield Missing("forecast", _sentence(found), "Choose a longer period.")
+        yield Missing("forecast", _sentence(found), "Choose a period that ends with the records.")
         return
     rows = [
         _OfCause(found.titles.get(cause, cause) or "No cause known", estimate)
@@ -259,7 +275,10 @@ def _notes(found: Measured) -> Iterator[str]:
     else:
         yield "It is not known which nodes could fail: foretold for a fleet that stays as it is."
     if fleet.last is not None:
-        yield f"What is to come begins after {numbers.day(fleet.last)}, the last day that ran."
+        yield (
+            f"What is to come begins after {numbers.day(fleet.last)}, the last day that ran; it "
+            "rests on half a year before the end of the period, or all of a longer one."
+        )
     if fleet.not_foretold:
         yield (
             f"{', '.join(fleet.not_foretold)} ran, but fewer than {FEWEST_WEEKS} weeks of it were "

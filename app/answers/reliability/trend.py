@@ -166,8 +166,8 @@ def _changed(found: Measured) -> str:
         whole = "Less" if other == "better" else "More"
         return f"{whole} frequent than at the begin; the rate last {verb} about {day}."
     if found.fleet.clusters > 1:
-        times = numbers.number(after / before if before else None)
-        return f"The failure rate {verb}, {times} times, about {day}."
+        times = f" {numbers.number(after / before)} times" if before else ""
+        return f"The failure rate {verb}{times} about {day}, each cluster by its own."
     was, became = (_rate(found, rate) for rate in found.fleet.rates[-2:])
     return f"The failure rate {verb} from {was} to {became} about {day}."
 

@@ -229,6 +229,20 @@ def test_time_in_which_nobody_looked_is_no_time_without_failures() -> None:
     assert fleet_trend(known).trend.verdict == "worse", "what all of the time would say"
 
 
+def test_a_local_day_ahead_of_utc_is_kept_and_what_lies_behind_all_records_is_not() -> None:
+    day = np.datetime64("2026-01-01", "us") + DAYS.astype("m8[D]")
+    last = N_DAYS - 30
+    evidence = {
+        "cluster": np.full(last, "a", dtype=object),
+        "source": np.full(last, "node_events", dtype=object),
+        "day": day[:last],
+        "collected": np.zeros(last, dtype=bool),
+    }
+    known = counts(a=(np.ones(N_DAYS, dtype=np.int64), np.full(N_DAYS, 10.0)))
+    found = fleet_trend(replace(known, evidence=evidence))
+    assert found.trend.n == last + 1
+
+
 def test_rates_of_several_clusters_are_those_of_their_mix() -> None:
     rise = np.where(DAYS < N_DAYS / 2, 1.0, 3.0)
     one, other = fallen(rise, seed=8), fallen(2 * rise, seed=9)

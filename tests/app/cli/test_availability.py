@@ -89,7 +89,12 @@ def test_a_partition_has_no_availability(faultline: Callable[..., Any], sacct_st
     out = faultline(
         "availability", "--store", sacct_store, "--partition", "gpu", "--format", "table"
     ).out
-    assert "of whole clusters" in out
+    assert out.startswith("Availability is told of whole clusters")
+    found = faultline(
+        "availability", "--store", sacct_store, "--partition", "gpu", "--format", "json"
+    ).json
+    assert found["availability"]["value"] is None
+    assert "whole clusters" in found["reason"]
 
 
 def test_accounting_alone_judges_no_availability(

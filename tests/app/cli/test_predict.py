@@ -62,10 +62,27 @@ def test_a_job_has_its_odds(faultline: Callable[..., Any], watched_store: Path) 
     assert "The largest job that ran" in said.err
 
 
-def test_gpus_and_days_go_together(refused: Callable[..., str], demo_store: Path) -> None:
+def test_a_short_period_is_foretold_from_half_a_year_before_its_end(
+    faultline: Callable[..., Any], lanl_store: Path
+) -> None:
+    common = ("predict", "--store", lanl_store, "--cluster", "lanl-18", "--format", "json")
+    month, half, year = (
+        faultline(*common, "--from", begin, "--to", "2005-01-01").json["failures"]
+        for begin in ("2004-12-04", "2004-07-03", "2004-01-01")
+    )
+    assert month == half
+    assert year["n"] > half["n"] > 100
+
+
+def test_gpus_and_days_go_together_within_bounds(
+    faultline: Callable[..., Any], refused: Callable[..., str], demo_store: Path
+) -> None:
     assert "go together" in refused("predict", "--gpus", 8, "--store", demo_store)
     assert "go together" in refused("predict", "--days", 8, "--store", demo_store)
-    assert "days" in refused("predict", "--gpus", 8, "--days", 0, "--store", demo_store)
+    for days in (0, -1, "nan", 1e9):
+        said = faultline("predict", "--gpus", 8, "--days", days, "--store", demo_store)
+        assert said.code == 2
+        assert "must be above 0 and at most 3,660 days" in said.err
 
 
 def test_accounting_alone_foretells_nothing(
