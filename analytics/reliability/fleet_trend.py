@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.estimate import CONF_LEVEL
 from analytics.frames import sums_by_group
 from analytics.reliability.detection import (
     FOREVER,
     Scope,
+    by_day_rate,
     can_show,
     day_numbers,
     seen_rate,
     sources_collected,
     with_detection,
 )
-from analytics.reliability.dispersion import gamma_bounds
 from analytics.reliability.trend import Trend, Verdict, trend
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from analytics.arrays import Bools
     from analytics.frames import Columns, FailureCounts
+    from analytics.reliability.failure_rate import RateEstimate
 
 FIRST_DAY: Final = date(1970, 1, 1)
 NEARBY: Final = timedelta(days=2)
@@ -73,9 +74,8 @@ class FleetTrend:
     min_gpus: int = 0
     clusters: int = 1
     """Clusters with exposure."""
-    rates: tuple[Estimate, ...] = ()
-    """Failures over exposure of each stretch, as they are: of clusters by their mix then."""
-    exposures: tuple[float, ...] = ()
+    rates: tuple[RateEstimate, ...] = ()
+    """Failures over exposure of the days of each stretch, of clusters by their mix then."""
 
     @property
     def changed(self) -> tuple[tuple[date, date, date], ...]:
@@ -125,41 +125,19 @@ def fleet_trend(
     found = _of_days(weighed, failures, kept, **chance)
     most = _of_days(weighed, failures + rows["unexplained"], kept, **chance)
     unit: Literal["node-day", "day"] = "node-day" if counts.exposure_known else "day"
-    rates = [each.rate for each in found.changes.stretches]
-    exposures = [each.end - each.begin for each in found.changes.stretches]
-    if clusters > 1:
-        rates, exposures = _as_they_are(found, rows, kept, conf_level)
-    return FleetTrend(
-        found,
-        unit,
-        scope,
-        most.verdict,
-        counts.min_gpus,
-        clusters,
-        tuple(rates),
-        tuple(exposures),
-    )
+    rates = _rates(found, {name: column[kept] for name, column in rows.items()}, **chance)
+    return FleetTrend(found, unit, scope, most.verdict, counts.min_gpus, clusters, rates)
 
 
-def _as_they_are(
-    found: Trend, rows: Columns, kept: Bools, conf_level: float
-) -> tuple[list[Estimate], list[float]]:
-    """Rate and exposure of each stretch without weights, by whole days."""
+def _rates(found: Trend, rows: Columns, **chance: Any) -> tuple[RateEstimate, ...]:
+    """The rate of the days of each stretch, as any rate is told."""
     edges = [int(found.moment(point.at)) for point in found.changes.points]
-    stretch = np.searchsorted(edges, day_numbers(rows["day"])[kept], side="right")
-    n_stretches = len(edges) + 1
-    failed, held = (
-        np.bincount(stretch, np.asarray(rows[name], float)[kept], minlength=n_stretches)
-        for name in ("failures", "exposure_node_days")
+    stretch = np.searchsorted(edges, day_numbers(rows["day"]), side="right")
+    columns = (rows["day"], rows["failures"], rows["exposure_node_days"])
+    return tuple(
+        by_day_rate(*(column[stretch == place] for column in columns), **chance)
+        for place in range(len(found.changes.stretches))
     )
-    rates = []
-    for n, exposure in zip(failed.tolist(), held.tolist(), strict=True):
-        if not exposure:
-            rates.append(unknown(conf_level, int(n)))
-            continue
-        bounds = gamma_bounds(n, exposure, found.changes.scatter, conf_level)
-        rates.append(Estimate(n / exposure, *bounds, conf_level, int(n)))
-    return rates, held.tolist()
 
 
 def _weighed(rows: Columns, kept: Bools) -> NDArray[Any]:

@@ -168,7 +168,7 @@ def _changed(found: Measured) -> str:
     if found.fleet.clusters > 1:
         times = f" {numbers.number(after / before)} times" if before else ""
         return f"The failure rate {verb}{times} about {day}, each cluster by its own."
-    was, became = (_rate(found, rate) for rate in found.fleet.rates[-2:])
+    was, became = (_rate(found, each.rate) for each in found.fleet.rates[-2:])
     return f"The failure rate {verb} from {was} to {became} about {day}."
 
 
@@ -195,7 +195,7 @@ def _headlines(found: Measured) -> Iterator[Number]:
                 else Number(term, numbers.UNKNOWN, "too little to tell")
             )
         return
-    now = found.fleet.rates[-1].scaled(_per_unit(found))
+    now = found.fleet.rates[-1].rate.scaled(_per_unit(found))
     for term, value, unit in (
         (terms[0], now, _unit(found)),
         (terms[1], trend.factor, "ratio"),
@@ -235,7 +235,7 @@ class _Shown:
     """Days between which the change that began it lies."""
     end: date
     failures: int
-    exposure: float
+    exposure: float | None
     rate: Estimate
     near: str
 
@@ -307,16 +307,16 @@ def _points(found: MeanCumulative) -> list[dict[str, Any]]:
 def _stretches(found: Measured) -> list[_Shown]:
     fleet = found.fleet
     rows = []
-    for place in range(len(fleet.rates)):
+    for place, each in enumerate(fleet.rates):
         changed = fleet.changed[place - 1] if place else None
         rows.append(
             _Shown(
                 fleet.first if changed is None else changed[0],
                 None if changed is None else _days(changed),
                 fleet.last if place == len(fleet.changed) else fleet.changed[place][0],
-                fleet.rates[place].n,
-                fleet.exposures[place],
-                fleet.rates[place].scaled(_per_unit(found)),
+                each.failures,
+                each.exposure,
+                each.rate.scaled(_per_unit(found)),
                 _near(found, changed),
             )
         )
@@ -426,8 +426,8 @@ def _record(found: Measured) -> dict[str, Any]:
                 "at": at,
                 "lower": lower,
                 "upper": upper,
-                "rate_before": before.scaled(scale),
-                "rate_after": after.scaled(scale),
+                "rate_before": before.rate.scaled(scale),
+                "rate_after": after.rate.scaled(scale),
                 "near": [asdict(each) for each in near((at, lower, upper), found.rollouts)],
             }
             for (at, lower, upper), before, after in zip(

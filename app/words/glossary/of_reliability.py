@@ -135,7 +135,7 @@ _TREND = ("trend",)
 RATE_NOW = Term(
     "Failure rate at the end",
     "Failures per 1,000 node-days since the rate last changed; of the whole period where no change "
-    "is found. Its interval is Garwood's, wider where failures come together.",
+    "is found: then it is the failure rate of the days on which failures could be seen.",
     unit=PER_NODE_DAYS,
     pages=_TREND,
 )

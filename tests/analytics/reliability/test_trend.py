@@ -12,6 +12,7 @@ import pytest
 from scipy import optimize, stats
 
 from analytics.frames import CountedFailures, FailureCounts
+from analytics.reliability.failure_rate import failure_rate
 from analytics.reliability.fleet_trend import Rollout, fleet_trend, large, near
 from analytics.reliability.trend import trend
 
@@ -251,6 +252,14 @@ def test_rates_of_several_clusters_are_those_of_their_mix() -> None:
     (change,) = found.changed
     first, last = found.rates
     day = (change[0] - found.first).days
-    assert first.value == pytest.approx((one + other)[:day].sum() / (50.0 * day))
-    assert last.n == (one + other)[day:].sum()
-    assert sum(found.exposures) == pytest.approx(50.0 * N_DAYS)
+    assert first.rate.value == pytest.approx((one + other)[:day].sum() / (50.0 * day))
+    assert last.failures == (one + other)[day:].sum()
+    assert sum(each.exposure or 0 for each in found.rates) == pytest.approx(50.0 * N_DAYS)
+
+
+def test_without_a_change_the_rate_is_that_of_every_page() -> None:
+    failed, held = 2 * fallen(np.full(N_DAYS, 0.7), seed=3), np.linspace(5.0, 9.0, N_DAYS)
+    known = counts(a=(failed, held))
+    found = fleet_trend(known, seed=4)
+    (rate,) = found.rates
+    assert rate == failure_rate(failed, held, days=known.by_day["day"], seed=4)
