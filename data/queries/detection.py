@@ -13,9 +13,9 @@ from data.queries.exposure import (
     dates,
     in_the_rate,
     kept,
-    local_day,
     node_failures_of,
 )
+from data.running_time import local_day
 from data.said import FAILED_ATTEMPTS
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, date
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
@@ -10,10 +11,12 @@ from weakref import WeakKeyDictionary
 from analytics.frames import DEFINITION
 from data.definitions import FAILED_BY
 from data.filters import Filter
+from data.running_time import DAY_US, days_held, local_day, midnight_us
 from data.said import ARRANGED, FAILED_ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
@@ -74,9 +77,12 @@ def _room(columns: Columns) -> int:
     return max(LEAST_ROOM, _n_rows(columns))
 
 
-DAY_US = 86_400_000_000
-
+EVER = (-1_000_000, 1_000_000)
+"""Days, since 1970-01-01, that no record is before or after."""
+LEAST_DAYS = 7
+"""Of fewer whole days rows are the quicker way."""
 _RAN = Filter(overlaps=("start_at", "end_at"), of="jobs")
+_KEPT_OF = Filter(columns=("cluster", "partition"), of="running_time")
 _FAILED = Filter(within="failed_at")
 _RUN_US = (
     """greatest(0, epoch_us(least(end_at, $to_at)) - epoch_us(greatest(start_at, $from_at)))"""
@@ -89,9 +95,10 @@ _WITHOUT_JOBS = """start_at IS NOT NULL
   AND cluster IN (SELECT cluster FROM clusters WHERE basis = 'node_failures')"""
 
 
-def attempts_of(selection: Selection) -> str:
+def attempts_of(selection: Selection, which: str = "true") -> str:
     """Common table `attempt`: attempts with their running time cut to the period; units are GPUs
-    or nodes, of which one node has `of_node`.
+    or nodes, of which one node has `of_node`; `runs` of one that has not ended. `which` is a
+    further condition.
 
     One that failed at once, or as the period began, has no running time but is of the selection.
     DuckDB's greatest and least ignore NULL, so an open side of the period cuts nothing.
@@ -103,61 +110,10 @@ attempt AS MATERIALIZED (
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
     CASE WHEN basis = 'gpu_time' THEN coalesce(node_gpus, gpus_per_node) ELSE 1 END AS of_node,
     epoch_us(greatest(start_at, $from_at)) AS begin_us,
-    epoch_us(least(coalesce(end_at, as_of_at), $to_at)) AS end_us
+    epoch_us(least(coalesce(end_at, as_of_at), $to_at)) AS end_us, end_at IS NULL AS runs
   FROM jobs JOIN clusters USING (cluster)
-  WHERE start_at IS NOT NULL AND {_RAN.where(selection)}
+  WHERE start_at IS NOT NULL AND {_RAN.where(selection)} AND {which}
     AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE n_nodes > 0 END)
-"""
-
-
-def local(at: str) -> str:
-    """A time as the clocks of its cluster show it; the column `timezone` is that of `clusters`."""
-    return f"timezone(timezone, {at})"
-
-
-def local_day(at: str) -> str:
-    """Number, since 1970-01-01, of the calendar day of a time where its cluster stands."""
-    return f"(CAST({local(at)} AS DATE) - DATE '1970-01-01')"
-
-
-def midnight_us(day: str) -> str:
-    """When a calendar day begins where the cluster stands, microseconds since the epoch."""
-    return f"epoch_us({local(f'make_timestamp(({day}) * {DAY_US})')})"
-
-
-def _midnight(day: str) -> str:
-    """The same of a day of an attempt, looked up in `calendar`."""
-    return f"midnights[place * n_days + {day} - day_0]"
-
-
-SPANS = f"""
-calendar_day AS MATERIALIZED (
-  SELECT cluster, day, {midnight_us("day")} AS from_us, {midnight_us("day + 1")} AS until_us
-  FROM clusters, unnest(range(
-    (SELECT epoch_us(greatest(min(start_at), $from_at)) // {DAY_US} - 2 FROM jobs),
-    (SELECT epoch_us(least(max(as_of_at), $to_at)) // {DAY_US} + 3 FROM clusters))) AS days(day)),
-calendar AS MATERIALIZED (
-  SELECT list(from_us ORDER BY cluster, day) AS midnights,
-    list(DISTINCT cluster ORDER BY cluster) AS clusters, count(DISTINCT day) AS n_days,
-    n_days + min(day) - 1 AS day_0
-  FROM calendar_day),
-span AS (
-  SELECT attempt.*,
-    list_position(clusters, attempt.cluster) AS place,
-    begin_us // {DAY_US} AS begin_day, end_us // {DAY_US} AS end_day,
-    CASE WHEN begin_us < {_midnight("begin_day")} THEN begin_day - 1
-      WHEN begin_us >= {_midnight("begin_day + 1")} THEN begin_day + 1 ELSE begin_day
-    END AS first_day,
-    CASE WHEN end_us <= {_midnight("end_day")} THEN end_day - 1
-      WHEN end_us > {_midnight("end_day + 1")} THEN end_day + 1 ELSE end_day
-    END AS last_day
-  FROM attempt, calendar WHERE end_us > begin_us)
-"""
-"""Attempts that ran, with the first and last day on which they did where their cluster stands.
-
-Days of a zone differ from those of UTC by one at most; one on which clocks change has 23 or 25
-hours. `calendar` holds when days begin as one list, cluster by cluster: on four million attempts
-a list costs a third of joins.
 """
 
 
@@ -222,32 +178,70 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     """Exposure of all sizes by cluster, number of GPUs and day; by partition where asked for.
 
     Columns cluster, partition, n_gpus, node_time, day, running_days, exposure_node_days; the
-    exposure is NaN where the GPUs of a node are not known. Attempts are summed by their first and
-    last day before they are split into days, of which there are then few.
+    exposure is NaN where the GPUs of a node are not known. Days that lie in the period whole come
+    from the sums of `running_time`; those at its ends, attempts that still run, short periods and
+    those of an account from rows. Both are whole microseconds.
     """
+    first, until = _whole_days(selection)
     partition = "partition" if by_partition else "NULL"
     columns = store.columns(
-        f"""WITH {attempts_of(selection)}, {SPANS},
-            alike AS (
-              SELECT cluster, {partition} AS partition, units, of_node, first_day, last_day,
-                count(*) AS n, sum(begin_us) AS begin_us, sum(end_us) AS end_us
-              FROM span GROUP BY ALL),
-            held AS (
-              SELECT cluster, partition, units, of_node, day, CAST(sum(
-                  CASE WHEN day = last_day THEN end_us ELSE n * until_us END
-                  - CASE WHEN day = first_day THEN begin_us ELSE n * from_us END
-                ) AS DOUBLE) / {DAY_US} AS running_days
-              FROM (SELECT *, unnest(range(first_day, last_day + 1)) AS day FROM alike)
-              JOIN calendar_day USING (cluster, day)
-              GROUP BY ALL)
+        f"""WITH {attempts_of(selection, _beside(selection, first, until))},
+            {days_held("cluster, partition, units, of_node, runs")},
+            part AS (
+              SELECT * EXCLUDE (runs) FROM held
+              WHERE runs OR day < $first_day OR day >= $until_day
+              UNION ALL BY NAME
+              SELECT cluster, coalesce(partition, 'unknown') AS partition,
+                CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
+                CASE WHEN basis = 'gpu_time' THEN coalesce(node_gpus, gpus_per_node) ELSE 1 END
+                  AS of_node,
+                day - DATE '1970-01-01' AS day, running_us
+              FROM running_time JOIN clusters USING (cluster)
+              WHERE day - DATE '1970-01-01' BETWEEN $first_day AND $until_day - 1 AND units > 0
+                AND {_KEPT_OF.where(selection)}),
+            summed AS (
+              SELECT cluster, {partition} AS partition, units, of_node, day,
+                CAST(sum(running_us) AS DOUBLE) / {DAY_US} AS running_days
+              FROM part GROUP BY ALL)
             SELECT cluster, partition, units AS n_gpus,
               coalesce(basis <> 'gpu_time', false) AS node_time, day, running_days,
               running_days * units / of_node AS exposure_node_days
-            FROM held JOIN clusters USING (cluster)
+            FROM summed JOIN clusters USING (cluster)
             ORDER BY cluster, partition, units, of_node, day""",
-        selection.rows.parameters,
+        selection.rows.parameters | {"first_day": first, "until_day": until},
     )
     return {**columns, "day": dates(columns["day"])}
+
+
+def _whole_days(selection: Selection) -> tuple[int, int]:
+    """The first day, and the one after the last, that lie in the period wherever a cluster stands:
+    numbers since 1970-01-01. None do where only rows tell the time asked for.
+    """
+    first, until = EVER
+    if selection.from_at is not None:
+        first = _day(selection.from_at) + 2  # clocks are up to 14 hours before those of UTC
+    if selection.to_at is not None:
+        until = _day(selection.to_at) - 1
+    if selection.account is not None or until - first < LEAST_DAYS:
+        return 0, 0
+    return first, until
+
+
+def _day(time: datetime) -> int:
+    """Number of the day of a time in UTC."""
+    return (time.astimezone(UTC).date() - date(1970, 1, 1)).days
+
+
+def _beside(selection: Selection, first: int, until: int) -> str:
+    """Condition for attempts whose time the sums of whole days do not hold alone."""
+    if first == until:
+        return "true"
+    ends = ["end_at IS NULL"]
+    if selection.from_at is not None:
+        ends.append(f"epoch_us(start_at) < {first + 1} * {DAY_US}")
+    if selection.to_at is not None:
+        ends.append(f"epoch_us(end_at) > {until - 1} * {DAY_US}")
+    return f"({' OR '.join(ends)})"
 
 
 def node_hours(store: Store, selection: Selection) -> dict[str, float]:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from data.filters import Filter
 from data.queries.exposure import (
-    DAY_US,
     attempts_of,
     failures_of,
     node_days_of,
     node_failures_of,
 )
+from data.running_time import DAY_US
 from data.said import ARRANGED
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal, of_cluster
-from data.queries.exposure import local, node_failures_of
+from data.queries.exposure import node_failures_of
+from data.running_time import local
 from data.said import FAILED_ATTEMPTS, SAID, VERDICTS
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analytics.failures.mass_failures import BY, LEAST, NAMELESS, WINDOW_MINUTES
-from data.queries.exposure import local_day
 from data.queries.failures import verdicts_of
+from data.running_time import local_day
 from data.said import ARRANGED
 
 if TYPE_CHECKING:

@@ -12,12 +12,9 @@ import pandas as pd
 
 from data.queries.detection import unexplained
 from data.queries.exposure import (
-    DAY_US,
-    SPANS,
     attempts_of,
     failures_of,
     job_failures,
-    local_day,
     node_days_of,
     node_failure_days,
     node_failures,
@@ -26,6 +23,7 @@ from data.queries.exposure import (
     runs,
 )
 from data.queries.reliability import EXPOSURE, counted, together
+from data.running_time import DAY_US, SPANS, local_day
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

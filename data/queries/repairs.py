@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from data.filters import Filter
-from data.queries.exposure import DAY_US, failures_of, node_exposure, node_failures_of
+from data.queries.exposure import failures_of, node_exposure, node_failures_of
 from data.queries.fact_rates import held_of
+from data.running_time import DAY_US
 from data.said import ARRANGED
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from data.definitions import FAILED_BY, INFRASTRUCTURE, UNEXPLAINED
 from data.queries.exposure import (
     dates,
     in_the_rate,
-    local_day,
     node_failures,
     of_size,
     runs,
 )
 from data.queries.exposure import node_failure_days as node_days
 from data.queries.reliability import EXPOSURE, together
+from data.running_time import local_day
 from data.said import FAILED_ATTEMPTS
 
 if TYPE_CHECKING:

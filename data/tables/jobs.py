@@ -9,6 +9,7 @@ from data.tables.table import (
     Table,
     bigint,
     boolean,
+    date,
     double,
     integer,
     timestamptz,
@@ -255,4 +256,19 @@ RUN_LINKS = Table(
         ),
     },
     key=("cluster", "run_id"),
+)
+
+RUNNING_TIME = Table(
+    "running_time",
+    "Running time of ended attempts alike on a day: what rates divide failures by.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "partition": varchar("partition"),
+        "n_gpus": integer("GPUs of each attempt"),
+        "n_nodes": integer("nodes of each attempt"),
+        "node_gpus": double("GPUs of their nodes, as in jobs"),
+        "day": date("day where the cluster stands"),
+        "running_us": bigint("microseconds that they ran on that day"),
+    },
+    key=("cluster", "partition", "n_gpus", "n_nodes", "node_gpus", "day"),
 )

@@ -191,6 +191,7 @@ def test_new_events_run_what_rests_on_them_and_not_what_does_not(root: Path) -> 
     events = {"health_events": [event(5)]}
     assert ran(root, events) == {
         "severities", "nodes", "clusters", "node_sizes", "failures", "incidents", "coverage",
+        "running_time",
     }  # fmt: skip
 
 
@@ -203,6 +204,7 @@ def test_a_job_runs_the_stages_of_logs_and_training_only_where_they_name_it(root
     of_others = {"log_attempts", "log_verdicts", "training_attempts"}
     assert ran(root, {"jobs": [job(7)]}) == {
         "ordinals", "node_sizes", "nodes", "clusters", "failures", "incidents", "coverage",
+        "running_time",
     }  # fmt: skip
     later = job(2, "FAILED", end_at=END + 8 * HOUR)
     assert ran(root, {"jobs": [later]}) >= of_others
@@ -229,7 +231,7 @@ def test_a_change_of_site_toml_reruns_what_rests_on_that_section(root: Path) -> 
     (root / "site.toml").write_text("[attribution]\nbefore_minutes = 60\n", encoding="utf-8")
     assert ran(root) == {"failures", "incidents"}
     (root / "site.toml").write_text("[cluster.a]\ngpus_per_node = 4\n", encoding="utf-8")
-    assert ran(root) == {"clusters", "node_sizes"}
+    assert ran(root) == {"clusters", "node_sizes", "running_time"}
     (root / "site.toml").write_text("[runs]\nnames = 'apart'\n", encoding="utf-8")
     assert ran(root) == set()
     assert ran(root, on_demand=True) == {
