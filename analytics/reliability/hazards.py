@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 
 MOST_STEPS: Final = 100
 """Newton steps; ten are usual."""
-CONVERGED: Final = 1e-11
+CONVERGED: Final = 1e-10
 """Gain of log-likelihood, relative, below which it is greatest."""
+ALIKE: Final = 1e-6
+"""Share below which what a covariate says beside others is rounding."""
+LONGEST_STEP: Final = 3.0
+"""Of the logarithm of a factor at once."""
 VARIANCES: Final = (1e-3, 30.0)
 """Variances between which that of the frailty is sought; below there is none."""
 NO_BOUND: Final = 12.0
-"""Logarithm of a hazard ratio, over the range of its covariate, that only data without a bound
-give."""
+"""Standard error of the logarithm of a ratio that only data without a bound to it give."""
 
 
 @dataclass(frozen=True)
@@ -267,8 +270,9 @@ class _Sums:
     """Sum of the weights at risk before each event, what Efron takes off taken off; (n_events,)."""
     mean: Floats
     """Weighted mean of the covariates there; (n_events, n_covariates)."""
-    square: Floats
-    """And of their products."""
+    hazard: Floats
+    """That each row passed through: its weight over that at risk, summed over the events that it
+    was at risk of."""
 
 
 def _sums(risk: _Risk, coefficients: Floats, shift: Floats) -> _Sums:
@@ -276,24 +280,37 @@ def _sums(risk: _Risk, coefficients: Floats, shift: Floats) -> _Sums:
     linear = risk.x @ coefficients + risk.offset + shift
     largest = float(linear.max()) if len(linear) else 0.0
     weight = np.exp(linear - largest)
-    first = risk.x * weight[:, None]
-    second = risk.x[:, :, None] * first[:, None, :]
-    taken = risk.tied
-    s0, s1, s2 = (
+    s0, s1 = (
         risk.at_risk(values)[risk.at]
-        - taken.reshape(-1, *[1] * (values.ndim - 1)) * risk.failing(values)[risk.at]
-        for values in (weight, first, second)
+        - risk.tied.reshape(-1, *[1] * (values.ndim - 1)) * risk.failing(values)[risk.at]
+        for values in (weight, risk.x * weight[:, None])
     )
-    mean, square = s1 / s0[:, None], s2 / s0[:, None, None]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a step too far, which is halved
+        mean = s1 / s0[:, None]
+        hazard = weight * _passed(risk, 1.0 / s0)
+        log_likelihood = float((linear[risk.events] - largest).sum() - np.log(s0).sum())
     return _Sums(
-        float((linear[risk.events] - largest).sum() - np.log(s0).sum()),
+        log_likelihood,
         risk.x[risk.events].sum(axis=0) - mean.sum(axis=0),
-        square.sum(axis=0) - mean.T @ mean,
+        risk.x.T @ (risk.x * hazard[:, None]) - mean.T @ mean,
         weight,
         s0,
         mean,
-        square,
+        hazard,
     )
+
+
+def _passed(risk: _Risk, steps: Floats) -> Floats:
+    """Sum of what the events have that each row was at risk of; of events at one time Efron takes
+    off what is tied. Shape (n_rows, ...)."""
+    by_time = np.zeros((risk.n_times + 1, *steps.shape[1:]))
+    np.add.at(by_time, risk.at + 1, steps)
+    passed = np.cumsum(by_time, axis=0)
+    taken = np.zeros((risk.n_times, *steps.shape[1:]))
+    np.add.at(taken, risk.at, (steps.T * risk.tied).T)
+    found: Floats = passed[risk.after] - passed[risk.first]
+    found[risk.events] -= taken[risk.at]
+    return found
 
 
 @dataclass(frozen=True)
@@ -352,7 +369,7 @@ class _Shared:
         low, high = np.log(VARIANCES)
         found = optimize.minimize_scalar(
             lambda log_variance: -self._likelihood(float(log_variance)),
-            bounds=(low, high), method="bounded", options={"xatol": 1e-7},
+            bounds=(low, high), method="bounded", options={"xatol": 1e-5},
         )  # fmt: skip
         top, none = -float(found.fun), self._none.log_likelihood
         if top <= none:
@@ -405,21 +422,20 @@ class _Shared:
         coefficients, logs = self._last.coefficients, self._last.log_factors
         sums, value = self._penalised(coefficients, logs, nu)
         for _ in range(MOST_STEPS):
-            hazard, moved = _cumulated(risk, sums)
-            of_group = self._of_groups(hazard)
-            cross = self._of_groups(risk.x * hazard[:, None] - moved)
+            of_group = self._of_groups(sums.hazard)
+            cross = self._of_groups(risk.x * sums.hazard[:, None] - _moved(risk, sums))
             factors = np.exp(logs)
             slope = self._events - of_group + nu * (1.0 - factors)
             curve = of_group + nu * factors
             reduced = sums.information - cross.T @ (cross / curve[:, None])
             step = np.linalg.lstsq(reduced, sums.score - cross.T @ (slope / curve), rcond=None)[0]
             of_logs = (slope - cross @ step) / curve
-            size = 1.0
+            size = LONGEST_STEP / max(LONGEST_STEP, float(np.abs(of_logs).max()))
             while True:
                 tried = logs + size * of_logs
                 tried -= np.log(np.exp(tried).mean())
                 new, gained = self._penalised(coefficients + size * step, tried, nu)
-                if gained >= value or size < 1e-6:
+                if gained >= value or size < CONVERGED:
                     break
                 size /= 2
             coefficients, logs, sums = coefficients + size * step, tried, new
@@ -432,14 +448,14 @@ class _Shared:
 
     def _covariance(self, fit: _Fit, variance: float) -> Floats:
         """Of the coefficients: the inverse of all second derivatives, those by two factors too."""
-        hazard, moved = _cumulated(self._risk, fit.sums)
+        risk, hazard = self._risk, fit.sums.hazard
         curve = self._of_groups(hazard) + np.exp(fit.log_factors) / variance
-        cross = self._of_groups(self._risk.x * hazard[:, None] - moved)
+        cross = self._of_groups(risk.x * hazard[:, None] - _moved(risk, fit.sums))
 
         def curved(by: Floats) -> Floats:
             """Second derivatives by the factors times a vector."""
-            shared = _cumulated_of(self._risk, fit.sums, self._at_events(fit.sums, by)[:, None])
-            return curve * by - self._of_groups(shared[:, 0])
+            steps = self._at_events(fit.sums, by) / fit.sums.at_risk
+            return curve * by - self._of_groups(fit.sums.weight * _passed(risk, steps))
 
         operator = linalg.LinearOperator((self._n_groups,) * 2, matvec=curved, dtype=np.float64)
         solved = [
@@ -459,9 +475,9 @@ class _Shared:
 
     def _of_groups(self, values: Floats) -> Floats:
         """Sum of what the rows of each group have; shape (n_groups, ...)."""
-        sums = np.zeros((self._n_groups, *values.shape[1:]))
-        np.add.at(sums, self._group, values)
-        return sums
+        columns = values.reshape(len(values), math.prod(values.shape[1:])).T
+        sums = [np.bincount(self._group, column, self._n_groups) for column in columns]
+        return np.array(sums, np.float64).T.reshape(self._n_groups, *values.shape[1:])
 
     def _penalised(self, coefficients: Floats, logs: Floats, nu: float) -> tuple[_Sums, float]:
         """Sums, and the partial log-likelihood plus nu sum(w - exp(w)) of the factors exp(w)."""
@@ -469,24 +485,10 @@ class _Shared:
         return sums, sums.log_likelihood + nu * float((logs - np.exp(logs) + 1.0).sum())
 
 
-def _cumulated(risk: _Risk, sums: _Sums) -> tuple[Floats, Floats]:
-    """Hazard that each row passed through, and the same times the mean of the covariates."""
-    found = _cumulated_of(risk, sums, np.concatenate([np.ones((len(sums.mean), 1)), sums.mean], 1))
-    return found[:, 0], found[:, 1:]
-
-
-def _cumulated_of(risk: _Risk, sums: _Sums, at_events: Floats) -> Floats:
-    """Of what each event has, over the weight at risk: the sum over the events that each row was
-    at risk of, times its weight; shape (n_rows, n_columns)."""
-    steps = at_events / sums.at_risk[:, None]
-    by_time = np.zeros((risk.n_times + 1, steps.shape[1]))
-    np.add.at(by_time, risk.at + 1, steps)
-    passed = np.cumsum(by_time, axis=0)
-    taken = np.zeros((risk.n_times, steps.shape[1]))
-    np.add.at(taken, risk.at, steps * risk.tied[:, None])
-    found = passed[risk.after] - passed[risk.first]
-    found[risk.events] -= taken[risk.at]
-    return found * sums.weight[:, None]
+def _moved(risk: _Risk, sums: _Sums) -> Floats:
+    """The hazard that each row passed through, times the mean of the covariates then."""
+    moved: Floats = sums.weight[:, None] * _passed(risk, sums.mean / sums.at_risk[:, None])
+    return moved
 
 
 @dataclass(frozen=True)
@@ -512,11 +514,10 @@ class _Drift:
             return cls(None, np.full(n_covariates, np.nan), np.full(n_covariates, np.nan))
         time = _elapsed(risk)[risk.at]
         residual = risk.x[risk.events] - fit.sums.mean
-        spread = fit.sums.square - fit.sums.mean[:, :, None] * fit.sums.mean[:, None, :]
         time = time - time.mean()
         score = time @ residual
         plain, by_time, by_square = (
-            np.tensordot(factor, spread, axes=1) for factor in (np.ones_like(time), time, time**2)
+            _spread(risk, fit.sums, factor) for factor in (np.ones_like(time), time, time**2)
         )
         left = by_square - by_time @ _inverse(plain) @ by_time
         together = float(score @ _inverse(left) @ score)
@@ -525,6 +526,15 @@ class _Drift:
             own = by_square[place, place] - by_time[place] @ _inverse(plain) @ by_time[place]
             each[place] = special.chdtrc(1, score[place] ** 2 / own) if own > 0 else np.nan
         return cls(float(special.chdtrc(n_covariates, together)), each, score)
+
+
+def _spread(risk: _Risk, sums: _Sums, factor: Floats) -> Floats:
+    """Variance of the covariates at risk, summed over events, each times a factor."""
+    hazard = sums.weight * _passed(risk, factor / sums.at_risk)
+    spread: Floats = risk.x.T @ (risk.x * hazard[:, None]) - sums.mean.T @ (
+        sums.mean * factor[:, None]
+    )
+    return spread
 
 
 def _elapsed(risk: _Risk) -> Floats:
@@ -541,13 +551,15 @@ def _ratios(
     """Each covariate's ratio with its interval; unknown where the data set no bound to it."""
     n_events = len(fit.sums.at_risk)
     z = float(special.ndtri((1 + conf_level) / 2))
+    # Of what says the same as others, or nothing, the inverse holds only a part: less than 1.
+    apart = np.diag(_inverse(fit.covariance)) * np.diag(fit.covariance) > 1 - ALIKE
     places = np.cumsum(bounded) - 1
     for name, known, place in zip(names, bounded.tolist(), places.tolist(), strict=True):
-        error = float(np.sqrt(fit.covariance[place, place])) if known else np.nan
-        if not known or not error > 0 or error > NO_BOUND:
+        told = known and apart[place] and 0 < fit.covariance[place, place] <= NO_BOUND**2
+        if not told:
             yield HazardRatio(name, unknown(conf_level, n_events), None, None, None, None, None)
             continue
-        value = float(fit.coefficients[place])
+        value, error = float(fit.coefficients[place]), float(np.sqrt(fit.covariance[place, place]))
         lower, upper = np.exp([value - z * error, value + z * error]).tolist()
         p = drift.of_each[place]
         yield HazardRatio(

@@ -57,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what parts died of: a column that names it, or several, a cause each, of 1 and 0",
     )
     parser.add_argument(
+        "--hazard",
+        metavar="FACT",
+        help="of the nodes of the store: what makes them fail sooner, a fact (driver, firmware, "
+        "batch, gpu_model, rack or another; none), age or incidents before",
+    )
+    parser.add_argument(
         "--unit", metavar="WORD", help="of the ages (default what the column's name says)"
     )
     options.add(parser, "store", "selection", "definition", "conf_level", "format")
@@ -88,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 TABLE = ("age", "died", "since_age", "cause", "unit")
 """Options of a table of lives."""
-STORE = ("cluster", "from_at", "to_at", "partition", "account", "min_gpus")
+STORE = ("cluster", "from_at", "to_at", "partition", "account", "min_gpus", "hazard")
 """Options of the jobs of a store."""
 
 
@@ -107,12 +113,16 @@ def _refuse(arguments: argparse.Namespace, others: tuple[str, ...]) -> None:
 
 def _of_store(arguments: argparse.Namespace) -> Answer:
     """How long nodes run in jobs of the store."""
-    from app.answers.reliability import lifetimes, lives
+    from app.answers.reliability import hazards, lifetimes, lives
 
     by = arguments.by or "none"
+    if arguments.hazard is not None and arguments.by is not None:
+        raise DataError("--by is of lives, --hazard of what shortens them: leave out one")
     if by not in lives.BY:
         raise DataError(f"--by of jobs must be one of {', '.join(lives.BY)}, got {by!r}")
     store, ask = options.asking(arguments)
     with contextlib.closing(store):
         selection = options.selection(arguments, store)
+        if arguments.hazard is not None:
+            return hazards.answer(ask, selection, arguments.hazard, conf_level=arguments.conf_level)
         return lifetimes.in_jobs(ask, selection, by, conf_level=arguments.conf_level)

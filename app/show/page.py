@@ -111,10 +111,15 @@ def later(block: Block, scope: Scope, label: str, *, key: str) -> None:
     if not isinstance(block, Chart):
         blocks([block], scope, folded=True)
         return
+    folded(label, lambda: blocks([block], scope), key=key)
+
+
+def folded(label: str, draw: Callable[[], object], *, key: str) -> None:
+    """What is drawn once it is opened, which the address says."""
     place = st.expander(label, key=key, type="compact", on_change="rerun", bind="query-params")
     if place.open:
         with place:
-            blocks([block], scope)
+            draw()
 
 
 def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str) -> None:

@@ -59,7 +59,7 @@ until_us. Of inventories the latest source counts; a model is taken to have been
 somebody looked, a driver is not."""
 
 
-def _facts(key: str) -> str:
+def facts_of(key: str) -> str:
     """Common table `fact`: what holds of a node, or of one of its GPUs, and from when to when.
 
     What is said later of the same thing ends what was said before.
@@ -77,7 +77,7 @@ fact AS (SELECT * FROM stated {other if elsewhere else ""})
 """
 
 
-_SEGMENTS = f"""
+SEGMENTS = f"""
 installed AS (
   SELECT cluster, node, epoch_us(first_seen_at) AS installed_us,
     lead(epoch_us(first_seen_at), 1, {_EVER}) OVER (
@@ -140,7 +140,7 @@ def rows(store: Store, selection: Selection, fact: str) -> Columns:
     """
     return store.columns(
         f"""WITH {ARRANGED}, {held_of(selection)},
-            {failures_of(selection)}, {_facts(fact)}, {_SEGMENTS},
+            {failures_of(selection)}, {facts_of(fact)}, {SEGMENTS},
             ran AS (
               SELECT held.cluster, held.node, level, coalesce(age, 'unknown') AS age, size,
                 sum(share * (least(end_us, until_us) - greatest(begin_us, from_us))) / {DAY_US}

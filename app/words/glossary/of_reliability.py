@@ -57,6 +57,30 @@ RATE_RATIO = Term(
     unit="ratio",
     pages=_MTTF,
 )
+HAZARD_RATIO = Term(
+    "Hazard ratio",
+    "By how much something multiplies the rate at which a node fails, everything else that is "
+    "listed alike, and beside the nodes that ran on the same days: what hit all of them then is in "
+    "no ratio (Cox). Nodes share a factor of their own. `rates` says how often levels of one fact "
+    "fail; this says what of several things it is.",
+    unit="ratio",
+    equation="exp(b) of z e l0(t) exp(x b)",
+    pages=_MTTF,
+)
+RATIOS_APART = Term(
+    "Ratios that differ from 1",
+    "Hazard ratios that differ from 1 by more than chance, all of them tested together "
+    "(false-discovery rate 5 %).",
+    unit="ratios",
+    pages=_MTTF,
+)
+FRAILTY = Term(
+    "Nodes differ beyond that by",
+    "Variance of the factor that each node has of its own, with mean 1 (gamma frailty): 0 where "
+    "what is listed explains all differences; at 1 one node in seven fails twice as often.",
+    unit="variance",
+    pages=_MTTF,
+)
 LEVELS_APART = Term(
     "Levels that differ",
     "Levels whose ratio differs from 1 by more than chance, where all levels are tested together "

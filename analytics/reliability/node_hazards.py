@@ -1,0 +1,251 @@
+"""What makes nodes fail sooner: their hazard by a fact, age and incidents before, day by day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from analytics.estimate import CONF_LEVEL
+from analytics.frames import sums_by_group
+from analytics.nodes.chance import discoveries
+from analytics.reliability.hazards import hazard_ratios
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.arrays import Bools, Floats, Ints
+    from analytics.frames import Columns
+    from analytics.reliability.hazards import HazardModel, HazardRatio
+
+MOST_LEVELS: Final = 12
+"""Levels of a fact with a ratio of their own; the others count as one."""
+LEAST_OF_LEVEL: Final = 5
+"""Nodes failing in a step below which a level has none."""
+LEAST_NODES: Final = 3
+"""Nodes on which that must have been: what one node does is no property of its level."""
+LEAST_EVENTS: Final = 10
+"""The same of all below which nothing is told."""
+MOST_INCIDENTS: Final = 5
+"""Incidents before from which more count as so many."""
+RECENT_DAYS: Final = 90
+"""Days before in which incidents of a node count."""
+FALSE_ALARMS: Final = 0.05
+"""Share of covariates that stand out by chance among those that do."""
+UNKNOWN: Final = "unknown"
+OTHERS: Final = "all other levels"
+DAY_US: Final = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Covariate:
+    """What may raise the hazard, and by how much it does."""
+
+    what: str
+    """Its kind: fact, age, incidents before, cluster."""
+    level: str
+    reference: str
+    """Level that it is compared with; empty of a number."""
+    failures: int
+    """Nodes that failed in a step at this level; of a number, after at least one incident."""
+    node_days: float
+    """Exposure there."""
+    ratio: HazardRatio
+    stands_out: bool
+
+
+@dataclass(frozen=True)
+class NodeHazards:
+    """What makes nodes fail sooner."""
+
+    covariates: tuple[Covariate, ...]
+    """Strongest first."""
+    model: HazardModel | None
+    """That with frailty; None where too little failed."""
+    n_nodes: int
+    n_events: int
+    """Steps of nodes in which something failed."""
+    days: int
+    """Days of a step."""
+    without: float
+    """Node-days of nodes of which the fact is not known; they are left out."""
+    own_factors: tuple[tuple[str, float], ...]
+    """Nodes (cluster/node) with the largest own factors, above 1."""
+
+
+def node_hazards(
+    steps: Columns,
+    incidents: Columns,
+    *,
+    days: int,
+    conf_level: float = CONF_LEVEL,
+) -> NodeHazards:
+    """Cox's model of nodes in steps of time, which takes out what all had in common in each.
+
+    Covariates are the levels of a fact, the age of the node and the cluster, each beside its level
+    of most exposure. What a node ran in a step is its exposure there, one that failed in it counts
+    once, and rows of a node share a frailty. By how much each incident of a node in the
+    `RECENT_DAYS` before a step, up to `MOST_INCIDENTS`, multiplies the hazard says a second model
+    without frailty: both say that nodes differ, and one model with both tells neither.
+
+    Parameters
+    ----------
+    steps
+        Columns cluster, node, step, exposure (share of the step), level, age.
+    incidents
+        Columns cluster, node, failed_us (since 1970-01-01).
+    days
+        Of a step.
+    """
+    known = np.array([level is not None for level in steps["level"]], dtype=bool)
+    left_out = ~known & known.any()
+    without = float(steps["exposure"][left_out].sum()) * days
+    rows = {name: column[~left_out] for name, column in steps.items()}
+    names = [f"{c}/{n}" for c, n in zip(rows["cluster"], rows["node"], strict=True)]
+    nodes = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    node = np.array([nodes[name] for name in names], dtype=np.int64)
+    step = rows["step"].astype(np.int64)
+    failed, recent = _struck(node, step, incidents, nodes, days)
+    n_events = int(failed.sum())
+    columns = _columns(rows, node, failed)
+    before = _Column("incidents", "", "", recent)
+    model: HazardModel | None = None
+    found: tuple[Covariate, ...] = ()
+    if n_events >= LEAST_EVENTS and len(nodes) > 1:
+        begin = (step - step.min()).astype(float)
+        values = {name: column.values for name, column in columns.items()}
+        model = hazard_ratios(
+            begin, begin + 1, failed, values,
+            exposure=rows["exposure"], groups=node, conf_level=conf_level,
+        )  # fmt: skip
+        after_incidents = hazard_ratios(
+            begin, begin + 1, failed, {**values, "incidents": recent},
+            exposure=rows["exposure"], conf_level=conf_level,
+        )  # fmt: skip
+        found = tuple(
+            _told(
+                [*columns.values(), before],
+                [*model.ratios, after_incidents.ratios[-1]],
+                failed,
+                rows["exposure"] * days,
+            )
+        )
+    return NodeHazards(
+        found, model, len(nodes), n_events, days, without, _largest(model, list(nodes))
+    )
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Values of a covariate."""
+
+    what: str
+    level: str
+    reference: str
+    values: Floats
+    enough: bool = True
+    """Whether enough failed there: else it is in the model, and no ratio is told."""
+
+
+def _struck(
+    node: Ints, step: Ints, incidents: Columns, nodes: Mapping[str, int], days: int
+) -> tuple[Bools, Floats]:
+    """Of each row whether its node failed in it, and how many incidents it had had before."""
+    of = zip(incidents["cluster"], incidents["node"], strict=True)
+    place = np.array([nodes.get(f"{c}/{n}", -1) for c, n in of], dtype=np.int64)
+    at = incidents["failed_us"].astype(np.int64)[place >= 0]
+    place = place[place >= 0]
+    width = days * DAY_US
+    pairs = set(zip(place.tolist(), (at // width).tolist(), strict=True))
+    failed = np.array(
+        [pair in pairs for pair in zip(node.tolist(), step.tolist(), strict=True)], dtype=bool
+    )
+    # Places of nodes apart by more than all time, so that one sorted array holds all of them.
+    apart = np.int64(2**44)
+    ordered = np.sort(place * apart + at // 1_000_000)
+    begin = node * apart + step * (width // 1_000_000)
+    before = np.searchsorted(ordered, begin, side="left")
+    since = np.searchsorted(ordered, begin - RECENT_DAYS * 86_400, side="left")
+    recent: Floats = np.minimum(before - since, MOST_INCIDENTS).astype(np.float64)
+    return failed, recent
+
+
+def _columns(rows: Columns, node: Ints, failed: Bools) -> dict[str, _Column]:
+    """The covariates that differ, by a name of each.
+
+    Levels at which little failed count as one: their ratios have no bounds that say anything.
+    """
+    found: dict[str, _Column] = {}
+    for what, key in (("fact", "level"), ("age", "age"), ("cluster", "cluster")):
+        named = np.array([UNKNOWN if each is None else each for each in rows[key]], dtype=str)
+        values, levels = _told_apart(named, node, failed, rows["exposure"])
+        for level, enough in list(levels.items())[1:]:
+            there = np.asarray(values == level, float)
+            if len(np.unique(node[there > 0])) >= LEAST_NODES:  # fewer have factors of their own
+                found[f"{what}: {level}"] = _Column(what, level, next(iter(levels)), there, enough)
+    return found
+
+
+def _told_apart(
+    values: NDArray[np.str_], node: Ints, failed: Bools, exposure: Floats
+) -> tuple[NDArray[np.object_], dict[str, bool]]:
+    """The level of each row, those at which little failed as one; and all of them, each with
+    whether enough failed: that of most exposure first, what is unknown last. None where nowhere
+    enough failed."""
+    names, place, held, enough = _counted(values, node, failed, exposure)
+    largest = np.argsort(np.where(enough, -held, 0.0), kind="stable")[:MOST_LEVELS]
+    apart = np.isin(np.arange(len(names)), largest[enough[largest]])
+    alone = (~apart).sum() == 1
+    merged = np.where(apart | alone, names.astype(object), OTHERS)[place]
+    names, _, held, enough = _counted(merged.astype(str), node, failed, exposure)
+    order = np.lexsort((-held, names == UNKNOWN, ~enough))
+    return merged, {str(names[at]): bool(enough[at]) for at in order if enough.any()}
+
+
+def _counted(
+    values: NDArray[np.str_], node: Ints, failed: Bools, exposure: Floats
+) -> tuple[NDArray[np.str_], NDArray[np.intp], Floats, Bools]:
+    """Levels, the place of that of each row, exposure of each, and whether enough failed there."""
+    names, place = np.unique(values, return_inverse=True)
+    pairs = np.unique(np.stack([place[failed], node[failed]]), axis=1)
+    n_failed = np.bincount(place, failed, len(names))
+    n_nodes = np.bincount(pairs[0], minlength=len(names))
+    enough: Bools = (n_failed >= LEAST_OF_LEVEL) & (n_nodes >= LEAST_NODES)
+    return names, place, np.array(sums_by_group(place, exposure, len(names))), enough
+
+
+def _told(
+    columns: Sequence[_Column], ratios: Sequence[HazardRatio], failed: Bools, node_days: Floats
+) -> list[Covariate]:
+    """Each covariate with its ratio, strongest first."""
+    p = np.array([1.0 if r.p_value is None else r.p_value for r in ratios])
+    apart = discoveries(p, FALSE_ALARMS).tolist()
+    found = []
+    for column, ratio, stands_out in zip(columns, ratios, apart, strict=True):
+        if not column.enough:
+            continue
+        there = column.values > 0
+        found.append(
+            Covariate(
+                column.what,
+                column.level,
+                column.reference,
+                int(failed[there].sum()),
+                float(node_days[there].sum()),
+                ratio,
+                bool(stands_out),
+            )
+        )
+    return sorted(found, key=lambda each: -abs(each.ratio.coefficient or 0.0))
+
+
+def _largest(model: HazardModel | None, nodes: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Nodes that fail more often than all that is known of them explains."""
+    if model is None or model.frailty is None:
+        return ()
+    factors = model.frailty.factors
+    order = np.argsort(-factors, kind="stable")[:10]
+    return tuple((nodes[at], float(factors[at])) for at in order.tolist() if factors[at] > 1.0)
