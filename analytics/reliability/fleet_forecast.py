@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -15,6 +15,8 @@ from analytics.reliability.forecast import Forecast, forecast, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
 
     from analytics.arrays import Floats, Ints
     from analytics.frames import FailureCounts
@@ -47,6 +49,8 @@ class Weeks:
 
     failures: Floats
     exposure: Floats
+    a_day: float = 0.0
+    """Exposure a day that is assumed to come."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ def fleet_forecast(
         ahead,
         unit,
         scope,
-        {cluster: each.weeks for cluster, each in foretold.items()},
+        {c: replace(each.weeks, a_day=each.ahead) for c, each in foretold.items()},
         tuple(not_foretold),
     )
 
@@ -202,23 +206,43 @@ def job_forecast(
     if len(found.weeks) != 1:
         return None
     (known,) = found.weeks.values()
+    chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
+    return forecast(known.failures, known.exposure, weeks_of(days, nodes), **chance)
+
+
+def weeks_of(days: float, a_day: float) -> list[float]:
+    """Exposure of the weeks of some days, the last one cut.
+
+    >>> weeks_of(9, 2.0)
+    [14.0, 4.0]
+    """
     whole, rest = divmod(days, WEEK)
-    ahead = [WEEK * nodes] * int(whole) + ([rest * nodes] if rest else [])
-    return forecast(known.failures, known.exposure, ahead, conf_level=conf_level, seed=seed)
+    return [WEEK * a_day] * int(whole) + ([rest * a_day] if rest else [])
+
+
+def drawn_by_cause(
+    foretold: Forecast, causes: Mapping[str, int], n: int, seed: int
+) -> NDArray[np.int64] | None:
+    """Drawn counts by cause, the most frequent first and what has none last; shape (draws,
+    n_causes + 1). None where there is nothing to share out."""
+    if not len(foretold.drawn) or not causes or sum(causes.values()) > n:
+        return None
+    counts = [number for _, number in sorted(causes.items(), key=lambda item: (-item[1], item[0]))]
+    seen: Floats = np.array([*counts, n - sum(counts)]) + DRAWS_OF_CAUSE
+    generator = np.random.default_rng(seed)
+    shares = generator.dirichlet(seen, len(foretold.drawn))
+    return generator.multinomial(foretold.drawn.astype(np.int64), shares)
 
 
 def _by_cause(
     month: Forecast, causes: Mapping[str, int], n: int, *, conf_level: float, seed: int
 ) -> tuple[tuple[str, Estimate], ...]:
     """What comes, shared out by cause."""
-    if not len(month.drawn) or not causes or sum(causes.values()) > n:
+    drawn = drawn_by_cause(month, causes, n, seed)
+    if drawn is None:
         return ()
     named = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
     rest = n - sum(causes.values())
-    seen: Floats = np.array([*(number for _, number in named), rest]) + DRAWS_OF_CAUSE
-    generator = np.random.default_rng(seed)
-    shares = generator.dirichlet(seen, len(month.drawn))
-    drawn = generator.multinomial(month.drawn.astype(np.int64), shares)
     tail = (1.0 - conf_level) / 2.0
     low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
     named.append(("", rest))

@@ -81,3 +81,28 @@ def incident_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ingest_files(root, source, [str(path)], Options(cluster="c", timezone="UTC"))
     with closing(Store.open(root)):
         yield root
+
+
+@pytest.fixture(scope="session")
+def watched_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty days of a node of 8 GPUs, lost on every third, whose kernel was listened to; only to be
+    read."""
+    folder = tmp_path_factory.mktemp("watched")
+    head = "JobID|Cluster|State|Start|End|NNodes|AllocTRES|NodeList"
+    days = [f"2026-{1 + day // 28:02}-{1 + day % 28:02}" for day in range(60)]
+    jobs = [
+        f"{number}|c|{'NODE_FAIL' if number % 3 == 0 else 'COMPLETED'}|{day}T00:00:00|"
+        f"{day}T23:00:00|1|gres/gpu=8|n1"
+        for number, day in enumerate(days)
+    ]
+    lines = [
+        f"{day}T12:00:00+00:00 n1 kernel: NVRM: Xid (PCI:0000:07:00): 13, pid=1, name=a"
+        for day in days
+    ]
+    (folder / "sacct.txt").write_text("\n".join([head, *jobs]) + "\n")
+    (folder / "kernel.log").write_text("\n".join(lines) + "\n")
+    root = folder / "store"
+    options = Options(cluster="c", timezone="UTC")
+    for source, file in (("sacct", "sacct.txt"), ("kernel-log", "kernel.log")):
+        ingest_files(root, source, [str(folder / file)], options)
+    return root

@@ -12,8 +12,11 @@ from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.frames import DEFINITION
 from analytics.reliability.fleet_forecast import FleetForecast, fleet_forecast, job_forecast
 from analytics.reliability.forecast import FEWEST_WEEKS, Forecast, JobOdds, job_odds
+from analytics.reliability.shelf import ENOUGH
+from analytics.reliability.shelf import shelf as parts_to_keep
 from app.answers.content import Answer, Missing, Number, estimated
 from app.answers.described import Rows, field, quantities
+from app.answers.efficiency import best_interval
 from app.answers.failures import verdicts
 from app.answers.reliability import sight
 from app.answers.reliability.mttf import EARLIEST
@@ -21,10 +24,13 @@ from app.words import numbers
 from app.words.glossary import of_reliability
 from data.errors import DataError
 from data.queries import exposure, reliability
+from data.site import load_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from analytics.efficiency.best_interval import BestInterval
+    from analytics.reliability.shelf import Part
     from analytics.reliability.sight import Sight
     from app.answers.content import Block
     from app.ask import Ask
@@ -37,6 +43,9 @@ COUNTED = ("hardware", "system_software")
 HALF_A_YEAR = timedelta(days=182)
 """What is looked back on at least: of 28 days alone little can be foretold."""
 MOST_CAUSES = 8
+NO_PART = ("facility", "network", "node")
+"""Components that nobody keeps on a shelf."""
+LEAD_DAYS = 28.0
 LEAST_CHANCE = 1e-4
 """Chance below which its size tells nothing more."""
 
@@ -46,8 +55,12 @@ class Measured:
     """What a selection foretells."""
 
     fleet: FleetForecast
+    causes: dict[str, int]
+    """Failures that count, by cause."""
     titles: dict[str, str]
     """Cause -> its title."""
+    components: dict[str, str]
+    """Cause of hardware -> the part that it is of."""
     sight: Sight
     gpus_per_node: float | None
     largest_gpus: int | None
@@ -71,7 +84,13 @@ def measured(
     sizes = ran["n_gpus"][~ran["node_time"].astype(bool) & (ran["running_days"] > 0)]
     return Measured(
         fleet_forecast(counts, causes, conf_level=conf_level, seed=seed),
+        causes,
         dict(found.titles),
+        {
+            name: cause.component
+            for name, cause in load_site(store.root).causes.causes.items()
+            if cause.domain == "hardware" and cause.component not in NO_PART
+        },
         sight.sight(store, selection),
         counts.gpus_per_node,
         int(np.max(sizes)) if len(sizes) else None,
@@ -105,6 +124,51 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     )
 
 
+def shelf(ask: Ask, selection: Selection, lead_days: float = LEAD_DAYS, *, seed: int = 0) -> Answer:
+    """How many parts of each kind to keep for a lead time."""
+    found = ask(measured, selection, seed=seed)
+    parts: tuple[Part, ...] = ()
+    if _known(found):
+        parts = parts_to_keep(
+            found.fleet, found.causes, found.components, lead_days=lead_days, seed=seed
+        )
+    rows = Rows(PARTS, parts)
+    lead = f"{numbers.number(lead_days)} days"
+    if not _known(found):
+        said = _sentence(found)
+    elif not parts:
+        said = "No failure had a cause that a part mends: what to keep cannot be told."
+    else:
+        named = ", ".join(f"{part.keep} for {part.component}" for part in parts[:MOST_NAMED])
+        said = f"Spare parts that last a lead time of {lead}, in 19 of 20 of them: {named}."
+    return Answer(
+        said,
+        blocks=(rows.table("shelf", "Parts to keep"),) if parts else (),
+        notes=(A_PART_EACH,) if parts else (),
+        record={
+            "lead_days": lead_days,
+            "lasts_ratio": ENOUGH,
+            "parts": rows.records(),
+            **sight.record(found.sight),
+        },
+        sheet=rows.sheet(),
+    )
+
+
+PARTS = (
+    field("component", "Part"),
+    field("keep", "Keep", "count"),
+    field("foretold", "Failures foretold", "number", "expected"),
+    field("seen", "Seen before", "count"),
+)
+MOST_NAMED = 3
+A_PART_EACH = (
+    "If each failure takes a part: an upper bound where a reset or a cable helps. Parts that come "
+    "back mended count as kept. Failures without a cause are of no part: keep more where many have "
+    "none."
+)
+
+
 def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any) -> Answer:
     """What a job of so many GPUs that computes for so many days meets.
 
@@ -134,12 +198,17 @@ def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any
         n=found.fleet.month.failures.n,
         **chance,
     )
+    sentence, save = _job_sentence(found, odds, gpus), None
+    if odds.failures.value is not None:
+        save = best_interval.if_built(ask, selection, gpus)
     return Answer(
-        _job_sentence(found, odds, gpus),
-        tuple(_job_numbers(odds)),
-        notes=tuple(_job_notes(found, odds)),
+        sentence,
+        (*_job_numbers(odds), best_interval.number(save)) if save else tuple(_job_numbers(odds)),
+        notes=tuple(_job_notes(found, odds, save)),
         record={
             "gpus": gpus,
+            "save_every_min": None if save is None else save.exact_min,
+            "batch_script": _lines(sentence, odds, save),
             "days": days,
             "failures": _prediction(odds.failures),
             "p_uninterrupted": odds.p_uninterrupted,
@@ -156,6 +225,18 @@ def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any
             ]
         ),
     )
+
+
+def _lines(sentence: str, odds: JobOdds, save: BestInterval | None) -> list[str]:
+    """What a batch script may begin with; nothing where nothing is known of the job."""
+    if odds.failures.value is None:
+        return []
+    lines = [f"# {sentence}", "#SBATCH --requeue", "#SBATCH --open-mode=append"]
+    if save is not None and save.exact_min.value:
+        minutes = max(1, round(save.exact_min.value))
+        lines.append(f"# {best_interval.sentence(save)}")
+        lines.append(f"export CHECKPOINT_INTERVAL_MIN={minutes}")
+    return lines
 
 
 def _level(chance: dict[str, Any]) -> dict[str, Any]:
@@ -340,7 +421,9 @@ def _job_numbers(odds: JobOdds) -> Iterator[Number]:
     yield estimated(of_reliability.BETWEEN_OF_JOB, "mttf", odds.mttf_hours)
 
 
-def _job_notes(found: Measured, odds: JobOdds) -> Iterator[str]:
+def _job_notes(found: Measured, odds: JobOdds, save: BestInterval | None) -> Iterator[str]:
+    if save is None and odds.failures.value is not None:
+        yield "How often to save is known once `faultline ledger` has shown how runs save."
     if odds.widened > 1 and found.largest_gpus is not None:
         yield (
             f"The largest job that ran had {numbers.counted(found.largest_gpus, 'GPU')}: the rate "

@@ -210,7 +210,7 @@ def _blocks(one: Found, rows: Rows) -> Iterator[Chart | Missing | Any]:
         (one.hazards.covariates, names),
         rows=rows,
     )
-    yield rows.table("hazard_ratios", "What makes nodes fail sooner")
+    yield rows.table("hazard_ratios", "Hazard ratios")
 
 
 def _notes(one: Found) -> Iterator[str]:

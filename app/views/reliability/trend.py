@@ -1,10 +1,13 @@
 """Is it getting better, since what, what was changed then, and what comes next?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app.answers.reliability import forecast, trend
 from app.ask.cached import ask
 from app.show import page
+from app.views.reliability.trend_page import forecasts
 from app.widgets import filter_bar, fleet_line, page_head
 from app.words import escaping
 
@@ -19,5 +22,7 @@ if coming.numbers[0].exact is not None:
     st.markdown(escaping.escaped(coming.sentence))
     page.headlines(coming.numbers, scope)
     page.blocks(coming.blocks, scope)
+    page.folded("Odds of a job", partial(forecasts.of_job, scope), key="job_odds")
+    page.folded("Parts to keep", partial(forecasts.parts, scope), key="shelf")
 page.blocks(answer.blocks[1:], scope)
 fleet_line.show(fleet, scope)

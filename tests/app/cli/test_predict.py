@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,29 +27,6 @@ def test_a_steady_log_is_foretold_by_count_and_by_cause(
     assert sum(causes) == pytest.approx(month["value"], rel=0.2)
     out = faultline("predict", "--store", lanl_store, *period, "--format", "table").out
     assert "failures in the next 28 days" in out
-
-
-@pytest.fixture
-def watched_store(faultline: Callable[..., Any], tmp_path: Path) -> Path:
-    """Sixty days of a node of 8 GPUs, lost on every third, whose kernel was listened to."""
-    head = "JobID|Cluster|State|Start|End|NNodes|AllocTRES|NodeList"
-    days = [f"2026-{1 + day // 28:02}-{1 + day % 28:02}" for day in range(60)]
-    jobs = [
-        f"{number}|c|{'NODE_FAIL' if number % 3 == 0 else 'COMPLETED'}|{day}T00:00:00|"
-        f"{day}T23:00:00|1|gres/gpu=8|n1"
-        for number, day in enumerate(days)
-    ]
-    lines = [
-        f"{day}T12:00:00+00:00 n1 kernel: NVRM: Xid (PCI:0000:07:00): 13, pid=1, name=a"
-        for day in days
-    ]
-    (tmp_path / "sacct.txt").write_text("\n".join([head, *jobs]) + "\n")
-    (tmp_path / "kernel.log").write_text("\n".join(lines) + "\n")
-    root = tmp_path / "store"
-    for source, file in (("sacct", "sacct.txt"), ("kernel-log", "kernel.log")):
-        said = faultline("ingest", source, tmp_path / file, "--cluster", "c", "--store", root)
-        assert said.code == 0, said
-    return root
 
 
 def test_a_job_has_its_odds(faultline: Callable[..., Any], watched_store: Path) -> None:
@@ -92,3 +70,47 @@ def test_accounting_alone_foretells_nothing(
     assert found["failures"]["value"] is None
     job = faultline("predict", "--store", sacct_store, "--gpus", 8, "--days", 1, "--format", "json")
     assert job.json["p_uninterrupted"]["value"] is None
+    said = faultline("predict", "--store", sacct_store, "--lead-time", 28, "--format", "json")
+    assert said.json["parts"] == []
+    said = faultline("predict", "--store", sacct_store, "--gpus", 8, "--days", 1, "--lines")
+    assert said.out.strip() == ""
+
+
+def test_parts_that_last_a_lead_time_grow_with_it(
+    faultline: Callable[..., Any], lanl_store: Path
+) -> None:
+    period = ("--cluster", "lanl-18", "--from", "2004-01-01", "--to", "2005-01-01")
+    month, quarter = (
+        faultline(
+            "predict", "--store", lanl_store, *period, "--lead-time", days, "--format", "json"
+        ).json["parts"]
+        for days in (28, 84)
+    )
+    assert {part["component"] for part in month} == {part["component"] for part in quarter}
+    assert month[0]["seen"] > 0
+    for part in month:
+        assert part["keep"] >= part["foretold"]
+        (longer,) = [each for each in quarter if each["component"] == part["component"]]
+        assert longer["foretold"] == pytest.approx(3 * part["foretold"], rel=0.15)
+        assert part["keep"] <= longer["keep"]
+    out = faultline(
+        "predict", "--store", lanl_store, *period, "--lead-time", 28, "--format", "table"
+    ).out
+    assert "in 19 of 20 of them" in out
+
+
+def test_lines_for_a_batch_script_are_of_a_job(
+    faultline: Callable[..., Any], refused: Callable[..., str], watched_store: Path, tmp_path: Path
+) -> None:
+    own = shutil.copytree(watched_store, tmp_path / "store")
+    job = ("predict", "--gpus", 8, "--days", 2, "--store", own)
+    first, *rest = faultline(*job, "--lines").out.splitlines()
+    assert first.startswith("# A job of 8 GPUs that computes 2.00 days meets")
+    assert rest == ["#SBATCH --requeue", "#SBATCH --open-mode=append"]
+    assert "`faultline ledger`" in faultline(*job, "--format", "table").err
+    assert faultline("ledger", "--store", own).code == 0
+    found = faultline(*job, "--format", "json").json
+    minutes = found["save_every_min"]["value"]
+    assert found["batch_script"][-1] == f"export CHECKPOINT_INTERVAL_MIN={round(minutes)}"
+    assert "name its --gpus" in refused("predict", "--lines", "--store", watched_store)
+    assert "of the fleet" in refused(*job, "--lead-time", 28)
