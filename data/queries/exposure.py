@@ -136,7 +136,8 @@ def failures_of(selection: Selection) -> str:
 failure AS (
   SELECT cluster, attempt_key, coalesce(partition, 'unknown') AS partition,
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
-    basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, timezone, node, domain, node_lost
+    basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, timezone, node, domain,
+    node_lost, start_at AS failed_start_at, account AS failed_account
   FROM failed_attempt JOIN clusters USING (cluster)
   WHERE {FAILED_BY[selection.definition]} AND {in_the_rate(selection)})
 """

@@ -37,25 +37,27 @@ def node_lives(store: Store, selection: Selection, by: str = "none") -> Columns:
     """
     return store.columns(
         f"""WITH {failures_of(selection)},
-            died AS MATERIALIZED (
-              SELECT jobs.rowid AS id FROM failure JOIN jobs USING (cluster, attempt_key)),
             ran AS (
-              SELECT jobs.cluster, account, partition,
-                jobs.rowid IN (SELECT id FROM died) AS failed,
+              SELECT cluster, account, partition,
                 CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
                 units / CASE WHEN basis = 'gpu_time' THEN coalesce(node_gpus, gpus_per_node)
                   ELSE 1 END AS nodes,
                 epoch_us(start_at) AS start_us,
                 epoch_us(greatest(start_at, $from_at)) AS begin_us,
-                epoch_us(least(coalesce(end_at, as_of_at), $to_at)) AS end_us
+                epoch_us(least(coalesce(end_at, as_of_at), $to_at)) AS end_us, 1 AS ran, 0 AS failed
               FROM jobs JOIN clusters USING (cluster)
               WHERE start_at IS NOT NULL AND {_RAN.where(selection)}
                 AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1)
-                  ELSE n_nodes > 0 END)
+                  ELSE n_nodes > 0 END),
+            died AS (
+              SELECT cluster, failed_account, partition, units, NULL, epoch_us(failed_start_at),
+                epoch_us(greatest(failed_start_at, $from_at)), epoch_us(failed_at), 0, 1
+              FROM failure WHERE failed_start_at IS NOT NULL AND (node_time OR units > 0))
             SELECT cluster, CAST({NAMES[by]} AS VARCHAR) AS name,
               (begin_us - start_us) // 1000000 AS since_s, (end_us - start_us) // 1000000 AS ran_s,
-              count(*) AS attempts, sum(nodes) AS nodes,
-              CAST(count(*) FILTER (failed) AS DOUBLE) AS failures
-            FROM ran WHERE end_us >= begin_us GROUP BY ALL ORDER BY ALL""",
+              CAST(sum(ran) AS BIGINT) AS attempts, sum(nodes) AS nodes,
+              CAST(sum(failed) AS DOUBLE) AS failures
+            FROM (FROM ran UNION ALL FROM died) WHERE end_us >= begin_us
+            GROUP BY ALL ORDER BY ALL""",
         selection.parameters,
     )
