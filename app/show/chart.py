@@ -11,21 +11,25 @@ import pandas as pd
 import streamlit as st
 
 from app.answers.content import Part
+from app.answers.reliability.rollouts import marks
 from app.ask import FEW
-from app.ask.cached import kept
-from app.figures import narrow
+from app.ask.cached import ask, kept
+from app.figures import narrow, rollouts, template
 from app.show import export, links
 from app.words import escaping
 from app.words.periods import custom_period
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from datetime import date
 
     import plotly.graph_objects as go
 
     from app.answers.content import Chart
     from app.show.scope import Scope
 
+OF_ITS_OWN = "reliability.trend"
+"""Draws roll-outs with their names."""
 CONFIG = {"displayModeBar": False}
 """Dragging along time sets the period, else it zooms; the downloads have a menu of their own."""
 HTML = """<button type="button" data-format="svg">SVG</button>
@@ -61,12 +65,14 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     which lists them.
     """
     options = dict(chart.options) | ({"timezone": scope.timezone} if chart.zoned else {})
+    rolled_out = ask(marks, scope.selection) if chart.kind != OF_ITS_OWN else ()
     options |= {"mode": scope.mode, "note": ""}  # the head of the page says it; files say it again
     figure = kept(
         _drawn,
         chart.kind,
         chart.data,
         options,
+        rolled_out,
         zooms="period" in scope.uses,
         fits_phone=scope.narrow,
     )
@@ -132,13 +138,22 @@ def zoomed(begin: str, end: str, zone: str, timezone: str) -> dict[str, str]:
 
 
 def _drawn(
-    kind: str, data: tuple[Any, ...], options: dict[str, Any], *, zooms: bool, fits_phone: bool
+    kind: str,
+    data: tuple[Any, ...],
+    options: dict[str, Any],
+    rolled_out: Sequence[tuple[date, date, str]],
+    *,
+    zooms: bool,
+    fits_phone: bool,
 ) -> go.Figure:
-    """The figure; where it runs along time, dragging across it marks a period."""
+    """The figure; where it runs along time roll-outs are marked, and dragging across it marks a
+    period."""
     figure: go.Figure = import_module(f"app.figures.{kind}").figure(*data, **options)
+    along_time = re.search("%-?[A-Za-z]", figure.layout.xaxis.tickformat or "") is not None
+    if along_time:
+        rollouts.marked(figure, rolled_out, template.PALETTES[options["mode"]])
     if fits_phone:
         return narrow.fitted(figure)
-    along_time = re.search("%-?[A-Za-z]", figure.layout.xaxis.tickformat or "") is not None
     if zooms and along_time:
         figure.update_layout(dragmode="select", selectdirection="h")
     return figure

@@ -11,17 +11,18 @@ import numpy as np
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.reliability.availability import Spans
 from analytics.reliability.dispersion import MIN_FAILURES
-from analytics.reliability.fleet_trend import FleetTrend, Rollout, fleet_trend, large, near
+from analytics.reliability.fleet_trend import FleetTrend, Rollout, fleet_trend, near
 from analytics.reliability.mean_cumulative import MeanCumulative, mean_cumulative
 from analytics.reliability.mttf import weekly_rates
 from app.answers.content import Answer, Chart, Missing, Number, composed
 from app.answers.described import Rows, field
 from app.answers.reliability import rate_by_group, sight
 from app.answers.reliability.detection import of_sizes
+from app.answers.reliability.rollouts import named, rolled_out, what
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_reliability
-from data.queries import availability, reliability, repairs, rollouts
+from data.queries import availability, reliability, repairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,8 +61,7 @@ def measured(
     counts = reliability.failure_counts(store, selection)
     found = fleet_trend(counts, conf_level=conf_level, seed=seed)
     days = found.trend.day
-    every = (Rollout(*row) for row in rollouts.rollouts(store, selection))
-    shown = large(every)
+    shown = rolled_out(store, selection)
     if len(days):
         first, last = found.first, found.last
         shown = [each for each in shown if each.begin <= last and each.end >= first]
@@ -253,21 +253,6 @@ def _stretch_columns(found: Measured) -> tuple[Any, ...]:
     )
 
 
-def what(each: Rollout) -> str:
-    """What was changed, in words.
-
-    >>> from datetime import date
-    >>> day = date(2026, 1, 9)
-    >>> what(Rollout("a", "driver", "535", "550", 12, 16, day, day))
-    'driver 535 to 550'
-    """
-    if each.kind in ("nodes added", "nodes removed"):
-        return each.kind
-    if each.sight:
-        return f"first record of {each.value}"
-    return f"{each.kind} {each.before} to {each.value}"
-
-
 ROLLOUTS = (
     Column("begin", "From", "day"),
     field("end", "Until", "day"),
@@ -333,15 +318,9 @@ def _near(found: Measured, changed: tuple[date, date, date] | None) -> str:
     """Roll-outs near a change, in words."""
     if changed is None:
         return ""
-    named = [_of_cluster(found, each) for each in near(changed, found.rollouts)]
+    named = [named(each, found.rollouts) for each in near(changed, found.rollouts)]
     rest = f", {len(named) - MOST_NEAR} more" if len(named) > MOST_NEAR else ""
     return "; ".join(named[:MOST_NEAR]) + rest or "nothing recorded"
-
-
-def _of_cluster(found: Measured, each: Rollout) -> str:
-    """What was changed, and on which of several clusters."""
-    several = len({other.cluster for other in found.rollouts}) > 1
-    return what(each) + (f" on {each.cluster}" if several else "")
 
 
 def _chart(found: Measured, weeks: tuple[Any, ...]) -> Block:
@@ -355,7 +334,7 @@ def _chart(found: Measured, weeks: tuple[Any, ...]) -> Block:
         f"Failures per 1,000 node-days of {numbers.counted(known, 'week')} with intervals, and "
         f"{numbers.counted(len(found.fleet.changed), 'change')} of the rate."
     )
-    shown = tuple((each.begin, each.end, _of_cluster(found, each)) for each in found.rollouts)
+    shown = tuple((each.begin, each.end, named(each, found.rollouts)) for each in found.rollouts)
     stretches = tuple((row.begin, row.end, row.rate) for row in _stretches(found))
     return Chart(
         "reliability.trend",

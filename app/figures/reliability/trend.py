@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from analytics.reliability.failure_rate import unknown_exposure
-from app.figures import template
+from app.figures import rollouts, template
 from app.figures.reliability import rate_over_time
 from app.words import moments, numbers
 
@@ -32,7 +32,7 @@ def figure(
     weeks: Sequence[GroupRate],
     stretches: Sequence[tuple[date, date, Estimate]],
     changes: Sequence[tuple[date, date, date]],
-    rollouts: Sequence[tuple[date, date, str]],
+    rolled_out: Sequence[tuple[date, date, str]],
     *,
     mode: Mode = "light",
     note: str = "",
@@ -45,7 +45,7 @@ def figure(
         First and last day, and the rate, per 1,000 node-days.
     changes
         Day of each change, and the days that its interval lies between.
-    rollouts
+    rolled_out
         First and last day, and what was changed.
     """
     palette = template.PALETTES[mode]
@@ -60,7 +60,7 @@ def figure(
         )
     if len(stretches) > 1:
         _add_steps(chart, stretches, palette)
-    _add_rollouts(chart, rollouts[:MOST_NAMED], palette)
+    _add_rollouts(chart, rolled_out[:MOST_NAMED], palette)
     return chart
 
 
@@ -86,17 +86,11 @@ def _add_steps(
 
 
 def _add_rollouts(
-    chart: go.Figure, rollouts: Sequence[tuple[date, date, str]], palette: Palette
+    chart: go.Figure, shown: Sequence[tuple[date, date, str]], palette: Palette
 ) -> None:
-    """Roll-outs as thin lines, those over several days as bands, with their names on top."""
-    for place, (begin, end, text) in enumerate(rollouts):
-        chart.add_vrect(
-            x0=begin,
-            x1=end + ONE_DAY,
-            fillcolor=template.translucent(palette.reference, 0.08),
-            line={"color": palette.reference, "width": 0.5, "dash": "dot"},
-            layer="below",
-        )
+    """Roll-outs with their names on top."""
+    rollouts.lines(chart, shown, palette)
+    for place, (begin, _, text) in enumerate(shown):
         template.label(
             chart,
             template.plain(text),
