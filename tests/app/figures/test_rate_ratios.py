@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analytics.reliability.rate_regression import rate_ratios
+from app.figures.reliability import forest
 from app.figures.reliability import rate_ratios as drawing
 
 
@@ -17,7 +18,7 @@ def test_ratios_stand_on_a_logarithmic_axis_and_unknown_bounds_are_cut_off() -> 
     assert axis["title"]["text"] == "Rate ratio to old, adjusted"
     lines = {trace["y"][0]: trace["x"] for trace in chart["data"] if trace["mode"] == "lines"}
     assert len(lines) == 3
-    assert min(lines["silent"]) == drawing.LEAST  # its lower bound is 0
+    assert min(lines["silent"]) == forest.LEAST  # its lower bound is 0
     assert not any("<b>" in name for name in lines)
     told = drawing.frame(found, by="driver")
     assert told["driver"].tolist() == ["old", "<b>new</b>", "silent"]
