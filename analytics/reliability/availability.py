@@ -327,6 +327,97 @@ def capacity(found: States, most: int = 64) -> list[Capacity]:
     there, out = found.spans, found.of(PLANNED, DOWN, DRAINED)
     if not len(there.node):
         return []
+    lasted, n_out, n_there = _sweep(out, there)
+    total = float(lasted.sum())
+    n = round(float((n_there * lasted).sum()) / total)
+    share = float((n_out * lasted).sum()) / float((n_there * lasted).sum())
+    shares = []
+    for k in _counts(min(most, n)):
+        ratio = float(lasted[n_out <= k].sum()) / total
+        shares.append(Capacity(k, ratio, float(special.bdtr(k, n, share))))
+        if ratio == 1.0:
+            break
+    return shares
+
+
+@dataclass(frozen=True)
+class WholeGroups:
+    """For how much of the time all groups but so many were whole."""
+
+    out: int
+    """Groups that may have a node out of service."""
+    any_ratio: float
+    """Share of the time in which any of the others would do: what reconfiguration makes of it."""
+    fixed_ratio: float
+    """The same of a job that needs groups that were named before, on average of all choices."""
+    independent: float
+    """Any of them, if nodes went out one by one."""
+
+
+def whole_groups(found: States, group: Ints, most: int = 64) -> list[WholeGroups]:
+    """For how much of the time groups of nodes were whole: racks or cubes of which a job takes all
+    nodes or none.
+
+    With reconfiguration a job of G - k groups runs while at most k of G are not whole; one on
+    groups named before runs while none of those is among the m that are not: for C(G - m, G - k) /
+    C(G, G - k) of all choices.
+
+    Parameters
+    ----------
+    group : ndarray of int, shape (n_nodes,)
+        Ordinal of the group of each node; below 0 of none.
+
+    References
+    ----------
+    Zu et al. (2024), Resiliency at Scale: Managing Google's TPUv4 Machine Learning Supercomputer,
+    NSDI, on cubes joined by optical switches.
+    """
+    of_group = States(
+        Spans(group[found.spans.node], found.spans.start_s, found.spans.end_s), found.state
+    )
+    of_group = States(
+        of_group.spans.some(of_group.spans.node >= 0), of_group.state[of_group.spans.node >= 0]
+    )
+    n = len(np.unique(of_group.spans.node))
+    if n < 2 or len(np.unique(found.spans.node)) == n:
+        return []
+    out, there = _joined(of_group.of(PLANNED, DOWN, DRAINED)), _joined(of_group.spans)
+    lasted, n_out, n_there = _sweep(out, there)
+    whole = n_there == n
+    lasted, n_out = lasted[whole], n_out[whole]
+    total = float(lasted.sum())
+    if not total:
+        return []
+    seconds = of_group.seconds()[0]
+    up = float(seconds[UP]) / float(seconds.sum())
+    size = float((group[np.unique(found.spans.node)] >= 0).sum()) / n
+    shares = []
+    for k in _counts(min(most, n)):
+        logs = special.gammaln
+        m = np.minimum(n_out, k)
+        chosen = np.exp(logs(n - m + 1) - logs(k - m + 1) - logs(n + 1) + logs(k + 1))
+        fixed = np.where(n_out <= k, chosen, 0.0)
+        ratio = float(lasted[n_out <= k].sum()) / total
+        shares.append(
+            WholeGroups(
+                k,
+                ratio,
+                float((fixed * lasted).sum()) / total,
+                float(special.bdtr(k, n, 1.0 - up**size)),
+            )
+        )
+        if ratio == 1.0:
+            break
+    return shares
+
+
+def _counts(most: int) -> list[int]:
+    """0, 1, 2, 4, ... below a number."""
+    return [0, *(2**k for k in range(20) if 2**k < most)]
+
+
+def _sweep(out: Spans, there: Spans) -> tuple[Ints, Ints, Ints]:
+    """Stretches in which any was there: seconds, how many were out, and how many there."""
     at = np.concatenate([out.start_s, out.end_s, there.start_s, there.end_s])
     ones = [np.ones(len(each.node), dtype=np.int64) for each in (out, there)]
     order = np.argsort(at, kind="stable")
@@ -334,13 +425,10 @@ def capacity(found: States, most: int = 64) -> list[Capacity]:
     n_out = np.cumsum(np.concatenate([ones[0], -ones[0], 0 * ones[1], 0 * ones[1]])[order])[:-1]
     n_there = np.cumsum(np.concatenate([0 * ones[0], 0 * ones[0], ones[1], -ones[1]])[order])[:-1]
     some = n_there > 0
-    total = float(lasted[some].sum())
-    n = round(float((n_there * lasted)[some].sum()) / total)
-    share = float((n_out * lasted)[some].sum()) / float((n_there * lasted)[some].sum())
-    shares = []
-    for k in [0, *(2**k for k in range(20) if 2**k < min(most, n))]:
-        ratio = float(lasted[some & (n_out <= k)].sum()) / total
-        shares.append(Capacity(k, ratio, float(special.bdtr(k, n, share))))
-        if ratio == 1.0:
-            break
-    return shares
+    return lasted[some], n_out[some], n_there[some]
+
+
+def _joined(spans: Spans) -> Spans:
+    """Times in which any of the spans of a node lasts, each once."""
+    nothing = np.zeros(len(spans.node), dtype=bool)
+    return outages(spans, nothing).spans

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from analytics.reliability.availability import (
     Ratios,
     Spans,
     States,
+    WholeGroups,
     by_period,
     capacity,
     occurrence,
@@ -31,10 +32,12 @@ from analytics.reliability.availability import (
     passed_before,
     ratios,
     states,
+    whole_groups,
 )
 from analytics.reliability.lifetime_families import fits
 from analytics.reliability.lifetimes import Lives, kaplan_meier
 from analytics.reliability.mttf import mean_estimate
+from analytics.reliability.repair_clocks import Clock, to_drain, to_hands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from analytics.arrays import Bools, Floats, Ints
     from analytics.reliability.detection import Stretch
 
+Moment: TypeAlias = tuple[str, str, float]
+"""Cluster, node and seconds since 1970."""
 PERCENTILES: Final = (50, 90, 95)
 MOST_GROUPS: Final = 40
 """Racks or clusters, the least available, whose shares have intervals."""
@@ -152,6 +157,8 @@ class FleetAvailability:
     repairs: Repairs
     capacity: tuple[Capacity, ...]
     """Of one cluster; of several none: no job runs on all of them."""
+    racks: tuple[WholeGroups, ...]
+    """The same of its racks, of which a job takes all nodes."""
     weeks: tuple[tuple[datetime, tuple[int, ...]], ...]
     """Monday -> node-seconds in each of `STATES`."""
     by_node: tuple[Part, ...]
@@ -167,6 +174,10 @@ class FleetAvailability:
     """Whether a failure log tells any of it."""
     not_judged: tuple[str, ...]
     """Clusters of which no record tells when nodes were out of service."""
+    to_drain: Clock
+    """From a failure to out of service, of unplanned outages."""
+    to_hands: Clock
+    """From out of service to a ticket."""
     days_unseen: int
     """Days of clusters on which such records were not collected: they count nowhere."""
 
@@ -176,6 +187,8 @@ def fleet_availability(
     out: Sequence[Out],
     gaps: Mapping[str, Sequence[Stretch]],
     *,
+    failures: Sequence[Moment] = (),
+    tickets: Sequence[Moment] = (),
     conf_level: float = CONF_LEVEL,
     seed: int = 0,
 ) -> FleetAvailability:
@@ -190,6 +203,8 @@ def fleet_availability(
     gaps
         Cluster -> first and last day, since 1970, of stretches in which no node states were
         collected.
+    failures, tickets
+        Failures that name a node, and when tickets of nodes were opened.
 
     Raises
     ------
@@ -218,19 +233,40 @@ def fleet_availability(
     planned = planned.some(_begun(planned, there))
     chance: dict[str, Any] = {"conf_level": conf_level}
     n_of_node = np.bincount(begun.node, minlength=len(names))
+    racks = _racks(known)
+    logged = any(each.logged for each in of_nodes)
+    timed = Spans(*(column[:0] for column in vars(begun).values())) if logged else begun
     return FleetAvailability(
         ratios(found, **chance),
         occurrence(found, begun.start_s, planned.start_s, seed=seed, **chance),
         _repairs(*_lasted(out, place, there), conf_level),
         tuple(capacity(found)) if len(clusters) == 1 else (),
+        tuple(whole_groups(found, _ordinals(names, racks))) if len(clusters) == 1 else (),
         tuple(_weeks(found)),
-        *_parts(found, names, _racks(known), n_of_node, conf_level),
+        *_parts(found, names, racks, n_of_node, conf_level),
         tuple(_still_out(of_nodes, _open(unplanned, names, _period(there)[1]))),
         _starts(_outages(of_nodes, place).spans, there),
         any(each.kind == PLANNED or _says(each) for each in of_nodes),
-        any(each.logged for each in of_nodes),
+        logged,
         tuple(sorted({each.cluster for each in spells} - recorded)),
+        to_drain(timed, *_placed(failures, place), **chance),
+        to_hands(timed, *_placed(tickets, place), **chance),
         _unseen(known, gaps),
+    )
+
+
+def _placed(moments: Sequence[Moment], place: Mapping[tuple[str, str], int]) -> tuple[Ints, Ints]:
+    """Ordinals of nodes and seconds of moments of known nodes."""
+    known = [(place[c, n], round(at)) for c, n, at in moments if (c, n) in place]
+    pairs = np.array(known, dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _ordinals(names: Sequence[tuple[str, str]], racks: Mapping[tuple[str, str], str]) -> Ints:
+    """The ordinal of the rack of each node; -1 where it is not known."""
+    ordinal = {rack: number for number, rack in enumerate(dict.fromkeys(racks.values()))}
+    return np.array(
+        [ordinal[racks[name]] if name in racks else -1 for name in names], dtype=np.int64
     )
 
 

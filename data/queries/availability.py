@@ -98,6 +98,17 @@ def outages(store: Store, selection: Selection) -> list[Outage]:
     )
 
 
+def tickets(store: Store, selection: Selection) -> list[tuple[str, str, float]]:
+    """When tickets of nodes were opened: cluster, node, seconds since 1970."""
+    return store.rows(
+        f"""SELECT cluster, node, epoch(opened_at) FROM tickets
+            WHERE node IS NOT NULL AND cluster IS NOT NULL AND opened_at IS NOT NULL
+              AND {_CHOSEN.where(selection)}
+            ORDER BY ALL""",
+        selection.parameters,
+    )
+
+
 def recorded_days(store: Store, selection: Selection) -> Columns:
     """Days with records of a failure log, of clusters that have jobs too.
 

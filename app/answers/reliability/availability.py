@@ -26,7 +26,7 @@ from app.answers.described import Rows, field
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_reliability
-from data.queries import availability
+from data.queries import availability, repairs
 from data.queries.detection import evidence_days
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def measured(
         [Spell(*row) for row in availability.spells(store, selection)],
         [Out(*row) for row in availability.outages(store, selection)],
         {cluster: unseen(of_sources) for cluster, of_sources in gaps.items()},
+        failures=[row[:3] for row in repairs.failures(store, selection)],
+        tickets=availability.tickets(store, selection),
         conf_level=conf_level,
         seed=seed,
     )
@@ -113,11 +115,11 @@ def _sentence(found: FleetAvailability) -> str:
 
 
 def _headlines(found: FleetAvailability, lacking: Missing | None) -> Iterator[Number]:
-    shares, occurred, repairs = found.ratios, found.occurrence, found.repairs
+    shares, occurred, lasted = found.ratios, found.occurrence, found.repairs
     kinds: tuple[tuple[Term, Any, Estimate], ...] = (
         (of_reliability.AVAILABLE, "share", shares.available),
         (of_reliability.UNPLANNED, "share", shares.unplanned),
-        (of_reliability.TO_RETURN, "mttf", repairs.mean_hours),
+        (of_reliability.TO_RETURN, "mttf", lasted.mean_hours),
         (of_reliability.MTBF, "mttf", occurred.mtbf_hours),
         (of_reliability.PLANNED, "share", _if_planned(found, shares.planned)),
         (of_reliability.SERVICEABLE, "share", _if_planned(found, shares.serviceable)),
@@ -130,7 +132,7 @@ def _headlines(found: FleetAvailability, lacking: Missing | None) -> Iterator[Nu
             why = "no unplanned outage"
             if lacking is not None:
                 why = lacking.finding.removeprefix("Availability ").rstrip(".")
-            elif term is of_reliability.TO_RETURN and repairs.n:
+            elif term is of_reliability.TO_RETURN and lasted.n:
                 why = "no outage has ended"
             elif term in RESTS_ON_PLANS and not found.planned_known:
                 why = "no record says what was planned"
@@ -208,6 +210,30 @@ class _Percentile:
     hours: Estimate
 
 
+@dataclass(frozen=True)
+class _OfClock:
+    """One row of the table of clocks."""
+
+    clock: str
+    told: int
+    outages: int
+    median: Estimate
+    percentile: Estimate
+
+
+CLOCKS = (
+    field("clock", "Clock"),
+    field("told", "Outages that tell it", "count"),
+    field("outages", "Of outages", "count"),
+    field("median_h", "Half within (h)", "mttf", "median"),
+    field("p90_h", "Nine of ten within (h)", "mttf", "percentile"),
+)
+RACKS = (
+    Column("out", "Racks not whole at most", "count"),
+    field("any", "Any racks (reconfigured)", "ratio", "any_ratio"),
+    field("fixed", "Racks named before", "ratio", "fixed_ratio"),
+    Column("independent", "Any, if nodes went out one by one", "ratio"),
+)
 REPAIRS = (
     Column("share", "Share of outages", "ratio"),
     Column("hours", "Back within (h)", "mttf"),
@@ -241,6 +267,14 @@ def _blocks(found: FleetAvailability, selection: Selection) -> Iterator[Block]:
     if found.repairs.n > found.repairs.n_open:
         rows = [_Percentile(each / 100, hours) for each, hours in found.repairs.percentiles.items()]
         yield Rows(REPAIRS, rows).table("repairs", "From out of service to return")
+    if clocks := _clocks(found):
+        yield Rows(CLOCKS, clocks).table(
+            "clocks",
+            "To drain, and to hands",
+            note="To drain is from the last failure of a node, within a day before, to out of "
+            "service; to hands from there to its first ticket. Outages without such a record tell "
+            "nothing.",
+        )
     if found.still_out:
         yield Rows(OPEN, found.still_out[:MOST_OPEN]).table("open_outages", "Still out")
     if found.capacity:
@@ -250,10 +284,26 @@ def _blocks(found: FleetAvailability, selection: Selection) -> Iterator[Block]:
             note="A job of all nodes but these ran on healthy nodes for this share of the time. "
             "Where nodes go out together, it is less than one by one.",
         )
+    if found.racks:
+        yield Rows(RACKS, found.racks).table(
+            "whole_racks",
+            "Whole racks that a job found",
+            note="Of a job that takes all nodes of all racks but these. Any racks will do where "
+            "links can be reconfigured; a job on racks named before waits for those.",
+        )
     if found.by_rack:
         yield Rows(GROUPS, found.by_rack[:MOST_NODES]).table("by_rack", "The least available racks")
     if len(found.by_cluster) > 1:
         yield Rows(CLUSTERS, found.by_cluster).table("by_cluster", "By cluster")
+
+
+def _clocks(found: FleetAvailability) -> list[_OfClock]:
+    """Clocks that any outage tells."""
+    return [
+        _OfClock(name, clock.told, clock.outages, clock.percentiles[50], clock.percentiles[90])
+        for name, clock in (("to drain", found.to_drain), ("to hands", found.to_hands))
+        if clock.told
+    ]
 
 
 def _notes(found: FleetAvailability) -> Iterator[str]:
@@ -282,7 +332,7 @@ def _notes(found: FleetAvailability) -> Iterator[str]:
 
 
 def _record(found: FleetAvailability) -> dict[str, Any]:
-    shares, occurred, repairs = found.ratios, found.occurrence, found.repairs
+    shares, occurred, lasted = found.ratios, found.occurrence, found.repairs
     return {
         "availability": shares.available,
         "planned_ratio": _if_planned(found, shares.planned),
@@ -291,11 +341,11 @@ def _record(found: FleetAvailability) -> dict[str, Any]:
         "drained_ratio": shares.drained,
         "serviceability": _if_planned(found, shares.serviceable),
         "node_seconds": shares.node_seconds,
-        "mean_repair_hours": repairs.mean_hours,
+        "mean_repair_hours": lasted.mean_hours,
         "repair_clock": "from out of service to return",
-        "repair_hours_percentiles": {str(each): of for each, of in repairs.percentiles.items()},
-        "repair_lognormal": dict(repairs.lognormal) or None,
-        "repairs": repairs.n,
+        "repair_hours_percentiles": {str(each): of for each, of in lasted.percentiles.items()},
+        "repair_lognormal": dict(lasted.lognormal) or None,
+        "repairs": lasted.n,
         "outages": occurred.n,
         "mtbf_hours": occurred.mtbf_hours,
         "mtti_hours": _if_planned(found, occurred.mtti_hours),
@@ -306,6 +356,8 @@ def _record(found: FleetAvailability) -> dict[str, Any]:
         "by_cluster": [_part(found, part) for part in found.by_cluster],
         "by_week": Rows(WEEKS, found.weeks).records(),
         "capacity": [asdict(each) for each in found.capacity],
+        "whole_racks": Rows(RACKS, found.racks).records(),
+        "clocks": Rows(CLOCKS, _clocks(found)).records(),
         "open_outages": Rows(OPEN, found.still_out).records(),
         "clusters_not_judged": list(found.not_judged),
         "days_not_collected": found.days_unseen,

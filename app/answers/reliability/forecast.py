@@ -158,7 +158,7 @@ def shelf(ask: Ask, selection: Selection, lead_days: float = LEAD_DAYS, *, seed:
 PARTS = (
     field("component", "Part"),
     field("keep", "Keep", "count"),
-    field("foretold", "Failures foretold", "number", "expected"),
+    field("foretold", "Foretold", "number", "expected", unit="failures"),
     field("seen", "Seen before", "count"),
 )
 MOST_NAMED = 3
