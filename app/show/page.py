@@ -103,19 +103,11 @@ def beside(shown: Sequence[Block], widths: Sequence[int], scope: Scope) -> None:
             blocks([block], scope, folded=True)
 
 
-def later(block: Block, scope: Scope, label: str, *, key: str) -> None:
-    """A chart, drawn once it is opened, which the address says; what it lacks is told at once.
+def folded(label: str, draw: Callable[[], object], *, key: str) -> None:
+    """What is drawn once it is opened, which the address says.
 
     The library of charts is half of what a browser loads and runs for the first page.
     """
-    if not isinstance(block, Chart):
-        blocks([block], scope, folded=True)
-        return
-    folded(label, lambda: blocks([block], scope), key=key)
-
-
-def folded(label: str, draw: Callable[[], object], *, key: str) -> None:
-    """What is drawn once it is opened, which the address says."""
     place = st.expander(label, key=key, type="compact", on_change="rerun", bind="query-params")
     if place.open:
         with place:

@@ -24,7 +24,7 @@ def test_the_printed_link_leads_to_a_job_and_to_a_query(link: str, browser: Brow
     page.goto(link)
     expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
     expect(page.get_by_text("synthetic data").first).to_be_visible()
-    page.get_by_text("Rate by week", exact=True).click()
+    page.get_by_text("Weeks, availability, forecast", exact=True).click()
     page.wait_for_selector(".js-plotly-plot .main-svg")
     before = page.locator("h1").inner_text()
     page.get_by_test_id("stSidebar").get_by_role("radio", name="7d", exact=True).click()

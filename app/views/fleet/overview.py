@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.answers.content import Missing
 from app.answers.efficiency import best_interval
 from app.answers.fleet import overview
+from app.answers.reliability import availability, forecast
 from app.ask.cached import ask, whole
 from app.show import links, page
 from app.views.fleet import demo, upload_form
@@ -29,6 +31,13 @@ def first_page(scope: Scope) -> None:
         demo.load()
     st.header("On the command line", anchor=False)
     empty_state.commands()
+
+
+def weeks() -> None:
+    """How it was week by week, how available nodes were, and what comes."""
+    page.blocks([by_week], scope)
+    up = availability.answer(ask, scope.selection).numbers[:2]
+    page.headlines([*up, *forecast.answer(ask, scope.selection).numbers[:2]], scope)
 
 
 SHOWN = 4
@@ -64,4 +73,7 @@ if job is not None:
 action_list.show(scope)
 by_week, *others = answer.blocks
 page.blocks(others, scope, folded=True)
-page.later(by_week, scope, "Rate by week", key="by_week")
+if isinstance(by_week, Missing):
+    page.blocks([by_week], scope, folded=True)
+else:
+    page.folded("Weeks, availability, forecast", weeks, key="by_week")
