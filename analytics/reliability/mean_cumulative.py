@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -33,6 +33,8 @@ class MeanCumulative:
     n_nodes: int
     n_events: int
     conf_level: float
+    variance: Floats = field(default_factory=lambda: np.zeros(0))
+    """Of the value, between nodes."""
 
     @property
     def last(self) -> Estimate:
@@ -101,11 +103,12 @@ def mean_cumulative(
     several = np.maximum(risk, 2)
     quantile = special.stdtrit(several - 1, (1.0 + conf_level) / 2.0)
     some = value > 0
-    wide = quantile * np.sqrt(variance * several / (several - 1))
+    variance = variance * several / (several - 1)
+    wide = quantile * np.sqrt(variance)
     factor = np.exp(wide[some] / value[some])
     lower, upper = value.copy(), value.copy()
     lower[some], upper[some] = value[some] / factor, value[some] * factor
-    return MeanCumulative(times, value, lower, upper, risk, n_nodes, len(at), conf_level)
+    return MeanCumulative(times, value, lower, upper, risk, n_nodes, len(at), conf_level, variance)
 
 
 def _there(there: Spans, node: Ints, at: Ints) -> Ints:

@@ -13,7 +13,13 @@ EXAMPLE = "faultline trend --store ./demo-store"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Filters of the store."""
+    """What nodes are told apart by, and filters of the store."""
+    parser.add_argument(
+        "--by",
+        metavar="FACT",
+        help="failures that a node has had on average, by driver, firmware, batch, gpu_model, rack "
+        "or another key of node_facts",
+    )
     options.add(parser, "store", "selection", "definition")
     options.add_estimate(parser)
     options.add(parser, "format")
@@ -21,6 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the verdict, the changes and the roll-outs."""
-    from app.answers.reliability import trend
+    from app.answers.reliability import node_groups, trend
 
+    if arguments.by is not None:
+        return options.answered(
+            arguments, node_groups.answer, fact=arguments.by, conf_level=arguments.conf_level
+        )
     return options.answered(arguments, trend.answer, **options.chance(arguments))

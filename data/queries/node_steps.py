@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from data.filters import Filter
 from data.queries.exposure import failures_of, node_failures_of
 from data.queries.fact_rates import SEGMENTS, facts_of, held_of
 from data.running_time import DAY_US
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
+_CHOSEN = Filter(columns=("cluster",))
 BEFORE = timedelta(days=90)
 """Time before the period whose incidents of a node are known, too."""
 
@@ -41,6 +43,18 @@ def steps(store: Store, selection: Selection, fact: str, *, days: int) -> Column
               AND ran.node = segment.node AND step * $step_us >= from_us
             WHERE exposure > 0 ORDER BY ALL""",
         {**selection.parameters, "fact": fact, "step_us": days * DAY_US},
+    )
+
+
+def levels(store: Store, selection: Selection, fact: str) -> list[tuple[str, str, str]]:
+    """What a fact was of each node when the period ended: cluster, node, level."""
+    return store.rows(
+        f"""WITH {facts_of(fact)}, {SEGMENTS}
+            SELECT cluster, node, arg_max(level, from_us) FROM segment
+            WHERE level IS NOT NULL AND {_CHOSEN.where(selection)}
+              AND from_us < coalesce(epoch_us(CAST($to_at AS TIMESTAMPTZ)), 9000000000000000)
+            GROUP BY ALL ORDER BY ALL""",
+        {**selection.parameters, "fact": fact},
     )
 
 

@@ -71,6 +71,14 @@ def measured(
 
 def _of_nodes(store: Store, selection: Selection, seen: Sight, conf_level: float) -> MeanCumulative:
     """Failures by node, of the nodes that were there in the period; of none where nobody looked."""
+    return mean_cumulative(*failures_of_nodes(store, selection, seen)[1:], conf_level=conf_level)
+
+
+def failures_of_nodes(
+    store: Store, selection: Selection, seen: Sight
+) -> tuple[list[tuple[str, str]], Spans, Ints, Ints]:
+    """Cluster and name of the nodes that were there in the period and seen, when they were, and of
+    each failure of one its node and second."""
     there = [] if seen.none else availability.spells(store, selection)
     place = {name: n for n, name in enumerate(dict.fromkeys(row[:2] for row in there))}
     rows = repairs.failures(store, selection) if there else []
@@ -79,7 +87,8 @@ def _of_nodes(store: Store, selection: Selection, seen: Sight, conf_level: float
     def column(values: Iterable[float]) -> Ints:
         return np.array(list(values), dtype=np.int64)
 
-    return mean_cumulative(
+    return (
+        list(place),
         Spans(
             column(place[row[:2]] for row in there),
             column(row[3] for row in there),
@@ -87,7 +96,6 @@ def _of_nodes(store: Store, selection: Selection, seen: Sight, conf_level: float
         ),
         column(place[row[:2]] for row in failed),
         column(row[2] for row in failed),
-        conf_level=conf_level,
     )
 
 
@@ -318,9 +326,9 @@ def _near(found: Measured, changed: tuple[date, date, date] | None) -> str:
     """Roll-outs near a change, in words."""
     if changed is None:
         return ""
-    named = [named(each, found.rollouts) for each in near(changed, found.rollouts)]
-    rest = f", {len(named) - MOST_NEAR} more" if len(named) > MOST_NEAR else ""
-    return "; ".join(named[:MOST_NEAR]) + rest or "nothing recorded"
+    told = [named(each, found.rollouts) for each in near(changed, found.rollouts)]
+    rest = f", {len(told) - MOST_NEAR} more" if len(told) > MOST_NEAR else ""
+    return "; ".join(told[:MOST_NEAR]) + rest or "nothing recorded"
 
 
 def _chart(found: Measured, weeks: tuple[Any, ...]) -> Block:

@@ -7,7 +7,7 @@ import streamlit as st
 from app.answers.reliability import forecast, trend
 from app.ask.cached import ask
 from app.show import page
-from app.views.reliability.trend_page import forecasts
+from app.views.reliability.trend_page import forecasts, groups
 from app.widgets import filter_bar, fleet_line, page_head
 from app.words import escaping
 
@@ -25,4 +25,5 @@ if coming.numbers[0].exact is not None:
     page.folded("Odds of a job", partial(forecasts.of_job, scope), key="job_odds")
     page.folded("Parts to keep", partial(forecasts.parts, scope), key="shelf")
 page.blocks(answer.blocks[1:], scope)
+page.folded("Failures of a node, by group", partial(groups.show, scope), key="node_groups")
 fleet_line.show(fleet, scope)

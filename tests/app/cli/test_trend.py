@@ -129,3 +129,18 @@ def test_the_demo_has_its_roll_out(faultline: Callable[..., Any], demo_store: Pa
     assert said.json["failures_judged"] == faultline(
         "mttf", "--store", demo_store, "--format", "json"
     ).json["failures"]  # fmt: skip
+
+
+def test_nodes_are_told_apart_by_a_fact(
+    faultline: Callable[..., Any], store_of: Callable[..., Path]
+) -> None:
+    facts = tuple(f"n{k},batch,{'old' if k % 2 else 'new'},{day(0)}T00:00:00Z" for k in range(18))
+    root = store_of([2] * 40, facts=facts)
+    found = faultline("trend", "--by", "batch", "--store", root, "--format", "json").json
+    by_level = {row["level"]: row for row in found["groups"]}
+    assert by_level.keys() == {"old", "new"}
+    assert {row["nodes"] for row in by_level.values()} == {9}
+    said = faultline("trend", "--by", "batch", "--store", root, "--format", "table")
+    assert "2 nodes of unknown batch left out" in said.err
+    alone = faultline("trend", "--by", "driver", "--store", root, "--format", "table")
+    assert "not told apart by driver: when the period ended no driver is known" in alone.out
