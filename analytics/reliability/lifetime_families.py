@@ -95,6 +95,21 @@ class Fit:
         return np.exp(standard.survival((np.log(age) - self.mu) / self.sigma)[0])
 
 
+def straightened(family: str, survival: Floats) -> Floats:
+    """Where shares that live stand on the axis on which the family is a straight line against the
+    logarithm of age: z of (log t - mu) / sigma.
+
+    >>> straightened("Weibull", np.array([np.exp(-1.0)])).tolist()
+    [0.0]
+    """
+    height: Floats = np.log(-np.log(survival))
+    if family == "log-normal":
+        height = -special.ndtri(survival)
+    elif family == "log-logistic":
+        height = -special.logit(survival)
+    return height
+
+
 def fits(lives: Lives, *, conf_level: float = CONF_LEVEL) -> tuple[Fit, ...]:
     """Families fitted by maximum likelihood, the best by AIC first; none below `FEWEST` deaths.
 

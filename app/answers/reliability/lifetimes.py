@@ -144,6 +144,19 @@ FITS = (
 )  # fmt: skip
 
 
+def _piece_columns(found: Lifetimes) -> tuple[Column | Field, ...]:
+    kind, unit = found.kind, found.unit or "units"
+    deaths = f"{kind.death.capitalize()}s"
+    return (
+        Column("begin", "From age", "number", unit),
+        Column("end", "To age", "number", unit),
+        Column("deaths", deaths, "count"),
+        Column("exposure", "Watched", "number", f"{kind.item}-{unit}"),
+        field("rate", f"{deaths} per 1,000", "rate", lambda piece: piece.rate.scaled(1000.0),
+              unit=f"{kind.item}-{unit}"),
+    )  # fmt: skip
+
+
 def _group_columns(found: Lifetimes) -> tuple[Column | Field, ...]:
     kind = found.kind
     deaths = f"{kind.death.capitalize()}s"
@@ -185,6 +198,23 @@ def _blocks(found: Lifetimes) -> Iterator[Block]:
         "Families that describe it",
         empty=f"None is fitted below {FEWEST} {kind.death}s at two ages.",
     )
+    if found.pieces:
+        yield Rows(_piece_columns(found), found.pieces.pieces).table(
+            "hazard",
+            "Hazard by age",
+            note="Deaths over time watched at these ages (piecewise exponential): no family is "
+            f"assumed. Its AIC is {found.pieces.aic:,.0f}.",
+        )
+    if found.fits:
+        best_fit = found.fits[0]
+        yield Chart(
+            "reliability.probability",
+            f"Does a {best_fit.family} describe them?",
+            "Points on the line where it does.",
+            (found.curve, best_fit),
+            options={"unit": found.unit, "death": kind.death},
+            rows=Rows(_age_columns(found), _ages(found)),
+        )
     if found.causes:
         yield Rows(_cause_columns(found), _by_cause(found)).table(
             "causes", f"What they {kind.die} of, within {_time(found, _last(found))}"
@@ -338,6 +368,14 @@ def _record(found: Lifetimes) -> dict[str, Any]:
             "cumulative_hazard": curve.cumulative_hazard.tolist(),
             "at_risk": curve.at_risk.tolist(),
             "deaths": curve.deaths.tolist(),
+        },
+        "hazard_by_age": None
+        if found.pieces is None
+        else {
+            "family": "piecewise exponential",
+            "aic": found.pieces.aic,
+            "log_likelihood": found.pieces.log_likelihood,
+            "pieces": [asdict(piece) for piece in found.pieces.pieces],
         },
         "families": [
             {

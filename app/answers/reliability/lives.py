@@ -15,6 +15,7 @@ from analytics.reliability.competing_risks import (
     without_cause,
 )
 from analytics.reliability.failure_rate import size_label
+from analytics.reliability.hazard_by_age import Pieces, pieces
 from analytics.reliability.lifetime_families import Fit, fits
 from analytics.reliability.lifetimes import (
     Lives,
@@ -139,6 +140,8 @@ class Lifetimes:
     lives: Lives
     curve: SurvivalCurve
     fits: tuple[Fit, ...]
+    pieces: Pieces | None
+    """The hazard at several ages; None where too few died."""
     groups: tuple[Group, ...]
     groups_at: float | None
     """Age up to which every group was watched."""
@@ -254,6 +257,7 @@ def _found(
         lives,
         kaplan_meier(lives, conf_level=conf_level),
         fits(lives, conf_level=conf_level),
+        pieces(lives, conf_level=conf_level),
         tuple(_groups(parts, at, conf_level)),
         at,
         log_rank([*parts.values()]),

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.errors import OutOfRangeError, ShapeError
-from analytics.reliability.lifetime_families import FEWEST, fits, hazard_of
+from analytics.reliability.hazard_by_age import pieces
+from analytics.reliability.lifetime_families import FEWEST, fits, hazard_of, straightened
 from analytics.reliability.lifetimes import Lives, kaplan_meier, log_rank
 
 REFERENCES = Path(__file__).resolve().parents[2] / "references"
@@ -169,3 +170,40 @@ def test_the_gpus_of_titan_live_as_published() -> None:
     found = log_rank(batches)
     assert found is not None
     assert found.p_value < 1e-60
+
+
+def test_the_hazard_by_age_is_deaths_over_time_watched() -> None:
+    lives = LATE
+    found = pieces(lives)
+    assert found is not None
+    assert sum(each.deaths for each in found.pieces) == lives.n_deaths
+    assert sum(each.exposure for each in found.pieces) == pytest.approx(lives.exposure)
+    for each in found.pieces:
+        held = sum(
+            max(0.0, min(age, each.end) - max(since, each.begin))
+            for age, since in zip(lives.exit.tolist(), lives.entry.tolist(), strict=True)
+        )
+        assert each.exposure == pytest.approx(held)
+        assert each.rate.value == pytest.approx(each.deaths / held)
+    curve = kaplan_meier(lives)
+    ages = np.array([each.end for each in found.pieces[:-1]])
+    assert found.survival(ages) == pytest.approx([curve.at(age).value for age in ages], abs=0.04)
+
+
+def test_one_piece_is_the_exponential_and_too_few_deaths_have_none() -> None:
+    lives = Lives.of([1.0, 2.0, 3.0, 4.0, 6.0, 7.0], [True] * 5 + [False])
+    found = pieces(lives)
+    assert found is not None
+    (exponential,) = [fit for fit in fits(lives) if fit.family == "exponential"]
+    assert found.log_likelihood == pytest.approx(exponential.log_likelihood)
+    assert found.aic == pytest.approx(exponential.aic)
+    assert pieces(Lives.of([1.0, 2.0], [True, False])) is None
+
+
+@pytest.mark.parametrize("family", ["exponential", "Weibull", "log-normal", "log-logistic"])
+def test_a_family_is_a_straight_line_on_its_probability_plot(family: str) -> None:
+    lives = Lives.of([1.0, 2.0, 3.0, 4.0, 6.0, 9.0], [True] * 5 + [False])
+    (fit,) = [fit for fit in fits(lives) if fit.family == family]
+    age = np.array([0.5, 2.0, 8.0])
+    height = straightened(family, fit.survival(age))
+    assert height == pytest.approx((np.log(age) - fit.mu) / fit.sigma)
