@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.answers.content import Missing, Table
+from app.answers.content import Chart, Missing, Table
 from app.answers.reliability import availability, forecast, lifetimes, trend
 from app.reports.report import section
 from app.words.addresses import Place
@@ -42,22 +42,22 @@ def sections(ask: Ask, selection: Selection, **chance: Any) -> tuple[Section, ..
         _section("Trend", trends, ("tests",), Place("trend")),
         _section("What comes next", coming, ("forecast_by_cause",), Place("trend")),
         _section("Availability", nodes, ("by_node", "repairs", "capacity"), Place("availability")),
-        _section("How long nodes run in jobs", lives, ("families",), Place("mttf")),
+        _section("How long nodes run in jobs", lives, ("survival", "families"), Place("mttf")),
     )
 
 
 def _section(title: str, answer: Answer, keys: Sequence[str], place: Place) -> Section:
-    """An answer on paper: its sentence, its numbers, and some of its tables."""
+    """An answer on paper: its sentence, its numbers, and some of its charts and tables."""
     if any(isinstance(block, Missing) for block in answer.blocks[:1]):
         return section(title, (), (answer.sentence,), shown_on=place)
-    tables = [
-        block.first(NODES)
+    shown = [
+        block.first(NODES) if isinstance(block, Table) else block
         for block in answer.blocks
-        if isinstance(block, Table) and block.key in keys
+        if isinstance(block, Table | Chart) and block.key in keys
     ]
     return section(
         title,
-        (_numbers(title, answer.numbers), *tables),
+        (_numbers(title, answer.numbers), *shown),
         (answer.sentence, *answer.notes),
         shown_on=place,
     )

@@ -41,7 +41,7 @@ def figure(
         title=f"Share of {nouns} without {death}", note=note, mode=mode, height=HEIGHT
     )
     if len(curve.age):
-        age, survival, lower, upper = _steps(curve)
+        age, survival, lower, upper = steps(curve)
         colour = template.translucent(palette.series)
         template.band(chart, age, (lower, upper), colour=colour, name="interval")
         chart.add_scatter(
@@ -74,7 +74,7 @@ def figure(
     return chart
 
 
-def _steps(curve: SurvivalCurve) -> tuple[list[float], list[float], list[float], list[float]]:
+def steps(curve: SurvivalCurve) -> tuple[list[float], list[float], list[float], list[float]]:
     """Corners of the steps that are drawn, from age 0 to the last that was watched."""
     n = len(curve.age)
     kept = np.unique(np.linspace(0, n - 1, min(n, MOST_STEPS)).astype(int))
