@@ -14,7 +14,7 @@ from analytics.reliability.dispersion import FEWEST_WEEKS, MONDAY
 from analytics.reliability.failure_rate import failure_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from analytics.arrays import Bools, Floats, Ints
 
@@ -338,6 +338,27 @@ def capacity(found: States, most: int = 64) -> list[Capacity]:
         if ratio == 1.0:
             break
     return shares
+
+
+@dataclass(frozen=True)
+class OutAtOnce:
+    """How many nodes were out of service unplanned at once."""
+
+    nodes: int
+    """Of the fleet, on average."""
+    ratio_by_out: Mapping[int, float]
+    """Number out -> share of the time."""
+
+
+def out_at_once(found: States) -> OutAtOnce | None:
+    """Share of the time with 0, 1, 2 ... nodes down or drained; None where none was watched."""
+    if not len(found.spans.node):
+        return None
+    lasted, n_out, n_there = _sweep(found.of(DOWN, DRAINED), found.spans)
+    total = float(lasted.sum())
+    n = round(float((n_there * lasted).sum()) / total)
+    shares = np.bincount(np.minimum(n_out, n), lasted / total)
+    return OutAtOnce(n, {k: float(shares[k]) for k in np.flatnonzero(shares).tolist()})
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from analytics.reliability.availability import (
     Capacity,
     Occurrence,
     Outages,
+    OutAtOnce,
     Ratios,
     Spans,
     States,
@@ -28,6 +29,7 @@ from analytics.reliability.availability import (
     by_period,
     capacity,
     occurrence,
+    out_at_once,
     outages,
     passed_before,
     ratios,
@@ -157,6 +159,8 @@ class FleetAvailability:
     repairs: Repairs
     capacity: tuple[Capacity, ...]
     """Of one cluster; of several none: no job runs on all of them."""
+    at_once: OutAtOnce | None
+    """Nodes of one cluster that were out at once."""
     racks: tuple[WholeGroups, ...]
     """The same of its racks, of which a job takes all nodes."""
     weeks: tuple[tuple[datetime, tuple[int, ...]], ...]
@@ -241,6 +245,7 @@ def fleet_availability(
         occurrence(found, begun.start_s, planned.start_s, seed=seed, **chance),
         _repairs(*_lasted(out, place, there), conf_level),
         tuple(capacity(found)) if len(clusters) == 1 else (),
+        out_at_once(found) if len(clusters) == 1 else None,
         tuple(whole_groups(found, _ordinals(names, racks))) if len(clusters) == 1 else (),
         tuple(_weeks(found)),
         *_parts(found, names, racks, n_of_node, conf_level),

@@ -149,3 +149,13 @@ def test_the_best_interval_is_one_number_on_overview_planner_and_calculator(
     overview = open_page(demo_store, "views/fleet/overview.py", period="all", job_gpus="512")
     assert any(f" every {value}](planner?" in text for text in in_sight(overview))
     assert f"Checkpoint a job of 512 GPUs every {value} (" in behind(overview, KNOWN)
+
+
+def test_spares_are_of_the_job_that_is_asked_for(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", planner_tab="Spares", nodes="64")
+    assert not page.exception
+    assert page.title[0].value.startswith("A job of 64 nodes needs")
+    (spares,) = (frame.value for frame in page.dataframe if "spares" in frame.value.columns)
+    assert spares["spares"].tolist() == list(range(len(spares)))

@@ -1,0 +1,176 @@
+"""How many spare nodes does a job need, and what is the next one worth?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.recovery.spares import ENOUGH, Spares, spares
+from app.answers.content import Answer, Missing, Number
+from app.answers.described import Rows, field
+from app.answers.reliability import availability, mttf
+from app.words import numbers
+from app.words.cells import Column
+from app.words.glossary import of_recovery
+from data.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analytics.reliability.fleet_availability import FleetAvailability
+    from app.answers.content import Block
+    from app.ask import Ask
+    from data.filters import Selection
+
+WHICH = "How many spares a job needs"
+KNOWN_NODES = 128
+"""Of the job where no size is asked for and none is usual."""
+TYPED = "stated"
+MEASURED = "measured"
+SPARES = (
+    Column("spares", "Spares", "count"),
+    Column("enough", "Enough for, one by one", "ratio"),
+    field("measured", "As the fleet was", "ratio", none="not known"),
+    field("saves", "The last one saves a day", "number", unit="node-h"),
+)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A job, and what is known of its nodes."""
+
+    found: Spares
+    basis: str
+    why: Missing | None
+
+
+def answer(
+    ask: Ask,
+    selection: Selection,
+    nodes: int | None = None,
+    *,
+    out_ratio: float | None = None,
+    enough: float = ENOUGH,
+    **chance: Any,
+) -> Answer:
+    """Spares of a job of so many nodes, else of the usual large one; `out_ratio` in place of what
+    the fleet had; `chance` holds conf_level and seed.
+
+    Raises
+    ------
+    DataError
+        For a share that is none.
+    """
+    if out_ratio is not None and not 0 <= out_ratio < 1:
+        raise DataError(f"the share of time that a node is out must be in [0, 1), got {out_ratio}")
+    fleet = ask(availability.measured, selection, **chance)
+    why = None if out_ratio is not None else availability.missing(fleet, selection)
+    share = fleet.ratios.unplanned
+    if out_ratio is not None:
+        share = Estimate(out_ratio, out_ratio, out_ratio, chance.get("conf_level", CONF_LEVEL), 0)
+    asked = _Asked(
+        spares(
+            nodes or _usual_nodes(ask, selection, fleet),
+            share,
+            fleet=fleet.at_once if out_ratio is None else None,
+            enough=enough,
+        ),
+        MEASURED if out_ratio is None else TYPED,
+        why,
+    )
+    rows = Rows(SPARES, asked.found.rows)
+    return Answer(
+        _sentence(asked),
+        tuple(_headlines(asked)),
+        tuple(_blocks(asked, rows)),
+        notes=tuple(_notes(asked, fleet)),
+        record={
+            "nodes": asked.found.nodes,
+            "out_ratio": asked.found.out_ratio,
+            "out_ratio_basis": asked.basis,
+            "enough_ratio": enough,
+            "keep": asked.found.keep,
+            "keep_lower": asked.found.keep_at[0],
+            "keep_upper": asked.found.keep_at[1],
+            "keep_as_the_fleet_was": asked.found.keep_measured,
+            "worth": asked.found.worth if asked.found.rows else None,
+            "spares": rows.records(),
+            "reason": None if why is None else why.finding,
+        },
+        sheet=rows.sheet(),
+    )
+
+
+def _usual_nodes(ask: Ask, selection: Selection, fleet: FleetAvailability) -> int:
+    """Nodes of the largest usual job; of the whole fleet where no job states GPUs."""
+    gpus = ask(mttf.usual_size, selection)
+    per_node = ask(mttf.measured, selection).gpus_per_node if gpus else None
+    if gpus and per_node:
+        return max(1, round(gpus / per_node))
+    return fleet.at_once.nodes if fleet.at_once else KNOWN_NODES
+
+
+def _nodes(asked: _Asked) -> str:
+    return f"A job of {numbers.counted(asked.found.nodes, 'node')}"
+
+
+def _sentence(asked: _Asked) -> str:
+    found = asked.found
+    if found.keep is None:
+        why = asked.why.finding if asked.why else "the share of time out is not known."
+        return f"{WHICH} cannot be judged: {why.removeprefix('Availability cannot be judged: ')}"
+    share = numbers.percent(found.enough)
+    kept = numbers.counted(found.keep, "spare")
+    said = f"{_nodes(asked)} needs {kept} to lack none for {share} of the time"
+    if found.keep_measured is not None and found.keep_measured != found.keep:
+        return f"{said}; {found.keep_measured} as the fleet was, where nodes go out together."
+    return f"{said}."
+
+
+def _headlines(asked: _Asked) -> Iterator[Number]:
+    found = asked.found
+    terms = (of_recovery.KEEP, of_recovery.KEEP_MEASURED, of_recovery.WORTH)
+    if found.keep is None:
+        for term in terms:
+            yield Number(term, numbers.UNKNOWN, "cannot be judged")
+        return
+    low, high = found.keep_at
+    interval = f"{low} to {high}" if low is not None and high is not None and low != high else ""
+    yield Number(
+        terms[0], numbers.count(found.keep), interval, interval, exact=found.keep, unit="spares"
+    )
+    measured = found.keep_measured
+    if measured is None:
+        why = "no fleet to draw from" if asked.basis == TYPED else "the fleet is smaller"
+        yield Number(terms[1], numbers.UNKNOWN, why)
+    else:
+        yield Number(terms[1], numbers.count(measured), "", exact=measured, unit="spares")
+    yield Number(terms[2], numbers.count(found.worth), "", exact=found.worth, unit="spares")
+
+
+def _blocks(asked: _Asked, rows: Rows) -> Iterator[Block]:
+    if asked.why is not None:
+        yield asked.why
+        return
+    yield rows.table("spares", "Spares, and what the last one saves")
+
+
+def _notes(asked: _Asked, fleet: FleetAvailability) -> Iterator[str]:
+    found = asked.found
+    if found.keep is None:
+        return
+    if asked.basis == TYPED:
+        yield f"A node is out for {numbers.percent(found.out_ratio.value)} of its time, as stated."
+    else:
+        yield (
+            f"A node was out unplanned for {numbers.percent(found.out_ratio.value)} of its time "
+            f"({numbers.percent(found.out_ratio.lower)} to "
+            f"{numbers.percent(found.out_ratio.upper)}), from out of service to return."
+        )
+    yield (
+        "A job that lacks a node stands still: a spare is worth having while it saves more than "
+        "the 24 node-hours a day that it takes."
+    )
+    if asked.basis == MEASURED and fleet.at_once is None:
+        yield "How many nodes were out at once is told of one cluster: choose one."

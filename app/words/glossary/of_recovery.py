@@ -1,0 +1,29 @@
+"""Terms of the planner's recovery."""
+
+from __future__ import annotations
+
+from app.words.terms import Term
+
+_PLANNER = ("planner",)
+KEEP = Term(
+    "Spares that are enough",
+    "Fewest spare nodes with which a job lacks none for 99 % of the time, or the share that is "
+    "asked for, if nodes go out one by one. Its bounds are those of the share of time that nodes "
+    "are out.",
+    unit="spares",
+    equation="least k with P(X <= k) >= 0.99, X binomial of N nodes and the share of time out",
+    pages=_PLANNER,
+)
+KEEP_MEASURED = Term(
+    "As the fleet was",
+    "The same of as many nodes drawn at random from the fleet as it was out: more where nodes go "
+    "out together.",
+    unit="spares",
+    pages=_PLANNER,
+)
+WORTH = Term(
+    "Spares worth having",
+    "Spares of which each saves the job more node-hours a day than the 24 that it takes.",
+    unit="spares",
+    pages=_PLANNER,
+)
