@@ -24,6 +24,15 @@ def midnight_us(day: str) -> str:
     return f"epoch_us({local(f'make_timestamp(({day}) * {DAY_US})')})"
 
 
+def day_of(at_us: str) -> str:
+    """Number of the day in UTC of a time in microseconds, before 1970 too: DuckDB's // truncates.
+
+    >>> day_of("at")
+    '(at // 86400000000 - CAST(at % 86400000000 < 0 AS BIGINT))'
+    """
+    return f"({at_us} // {DAY_US} - CAST({at_us} % {DAY_US} < 0 AS BIGINT))"
+
+
 def _midnight(day: str) -> str:
     """The same of a day of an attempt, looked up in `calendar`."""
     return f"midnights[place * n_days + {day} - day_0]"
@@ -43,7 +52,7 @@ calendar AS MATERIALIZED (
 span AS (
   SELECT attempt.*,
     list_position(clusters, attempt.cluster) AS place,
-    begin_us // {DAY_US} AS begin_day, end_us // {DAY_US} AS end_day,
+    {day_of("begin_us")} AS begin_day, {day_of("end_us")} AS end_day,
     CASE WHEN begin_us < {_midnight("begin_day")} THEN begin_day - 1
       WHEN begin_us >= {_midnight("begin_day + 1")} THEN begin_day + 1 ELSE begin_day
     END AS first_day,

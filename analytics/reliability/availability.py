@@ -379,7 +379,8 @@ def whole_groups(found: States, group: Ints, most: int = 64) -> list[WholeGroups
     """For how much of the time groups of nodes were whole: racks or cubes of which a job takes all
     nodes or none.
 
-    With reconfiguration a job of G - k groups runs while at most k of G are not whole; one on
+    A group is whole while as many of its nodes are up as it ever has. With reconfiguration a job of
+    G - k groups runs while at most k of G are not whole; one on
     groups named before runs while none of those is among the m that are not: for C(G - m, G - k) /
     C(G, G - k) of all choices.
 
@@ -393,25 +394,25 @@ def whole_groups(found: States, group: Ints, most: int = 64) -> list[WholeGroups
     Zu et al. (2024), Resiliency at Scale: Managing Google's TPUv4 Machine Learning Supercomputer,
     NSDI, on cubes joined by optical switches.
     """
-    of_group = States(
-        Spans(group[found.spans.node], found.spans.start_s, found.spans.end_s), found.state
-    )
-    of_group = States(
-        of_group.spans.some(of_group.spans.node >= 0), of_group.state[of_group.spans.node >= 0]
-    )
-    n = len(np.unique(of_group.spans.node))
-    if n < 2 or len(np.unique(found.spans.node)) == n:
+    inside = group[found.spans.node] >= 0
+    spans = found.spans.some(inside)
+    of_group = States(Spans(group[spans.node], spans.start_s, spans.end_s), found.state[inside])
+    names, n_nodes = np.unique(group[np.unique(spans.node)], return_counts=True)
+    n = len(names)
+    if n < 2 or n_nodes.max() < 2:
         return []
-    out, there = _joined(of_group.of(PLANNED, DOWN, DRAINED)), _joined(of_group.spans)
-    lasted, n_out, n_there = _sweep(out, there)
-    whole = n_there == n
-    lasted, n_out = lasted[whole], n_out[whole]
+    whole = _joined_all(
+        [
+            _all_there(of_group.of(UP).some(of_group.of(UP).node == name), int(count))
+            for name, count in zip(names, n_nodes, strict=True)
+        ]
+    )
+    lasted, n_whole, _ = _sweep(whole, of_group.spans)
+    n_out = n - n_whole
     total = float(lasted.sum())
-    if not total:
-        return []
     seconds = of_group.seconds()[0]
     up = float(seconds[UP]) / float(seconds.sum())
-    size = float((group[np.unique(found.spans.node)] >= 0).sum()) / n
+    size = float(n_nodes.mean())
     shares = []
     for k in _counts(min(most, n)):
         logs = special.gammaln
@@ -449,7 +450,20 @@ def _sweep(out: Spans, there: Spans) -> tuple[Ints, Ints, Ints]:
     return lasted[some], n_out[some], n_there[some]
 
 
-def _joined(spans: Spans) -> Spans:
-    """Times in which any of the spans of a node lasts, each once."""
-    nothing = np.zeros(len(spans.node), dtype=bool)
-    return outages(spans, nothing).spans
+def _all_there(up: Spans, n_nodes: int) -> Spans:
+    """Times in which all nodes of a group are up."""
+    at = np.concatenate([up.start_s, up.end_s])
+    step = np.concatenate([np.ones(len(up.node), np.int64), -np.ones(len(up.node), np.int64)])
+    order = np.argsort(at, kind="stable")
+    at, n_up = at[order], np.cumsum(step[order])
+    all_up = np.flatnonzero((n_up[:-1] >= n_nodes) & (np.diff(at) > 0))
+    return Spans(np.zeros(len(all_up), np.int64), at[all_up], at[all_up + 1])
+
+
+def _joined_all(parts: Sequence[Spans]) -> Spans:
+    """Spans of several groups together."""
+    return Spans(
+        np.concatenate([np.full(len(part.node), place) for place, part in enumerate(parts)]),
+        np.concatenate([part.start_s for part in parts]),
+        np.concatenate([part.end_s for part in parts]),
+    )

@@ -72,6 +72,8 @@ class FleetForecast:
     scope: Scope
     weeks: Mapping[str, Weeks]
     """Of each cluster that is foretold."""
+    seen: int
+    """Failures that were seen, of all clusters."""
     not_foretold: tuple[str, ...]
     """Clusters that ran in the last 28 days, of which too few weeks were seen, or none of these."""
 
@@ -107,7 +109,7 @@ def fleet_forecast(
     exposure = np.asarray(rows["exposure_node_days"], dtype=np.float64)
     nothing = forecast([], [], [], **chance)
     if not exposure[kept].sum():
-        return FleetForecast(nothing, nothing, (), None, None, 0.0, unit, scope, {}, ())
+        return FleetForecast(nothing, nothing, (), None, None, 0.0, unit, scope, {}, 0, ())
     last = int(day_numbers(rows["day"])[exposure > 0].max())
     age = last - day_numbers(rows["day"])
     failures = np.where(kept, rows["failures"], 0).astype(np.float64)
@@ -138,6 +140,7 @@ def fleet_forecast(
         unit,
         scope,
         {c: replace(each.weeks, a_day=each.ahead) for c, each in foretold.items()},
+        round(float(failures.sum())),
         tuple(not_foretold),
     )
 

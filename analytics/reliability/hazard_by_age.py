@@ -73,7 +73,8 @@ def pieces(lives: Lives, *, conf_level: float = CONF_LEVEL) -> Pieces | None:
     shares = passed[-1] * np.arange(1, n_pieces) / n_pieces
     cuts = np.unique(lives.exit[order][np.searchsorted(passed, shares)])
     last = float(lives.exit.max())
-    edges = [0.0, *cuts[cuts < last].tolist(), last]
+    first = float(lives.entry.min())  # before that nobody was watched
+    edges = [first, *cuts[(cuts > first) & (cuts < last)].tolist(), last]
     found = []
     for begin, end in pairwise(edges):
         held = np.clip(lives.exit, begin, end) - np.clip(lives.entry, begin, end)

@@ -16,7 +16,7 @@ from scipy import optimize, special
 from scipy.sparse import linalg
 
 from analytics import validate
-from analytics.errors import ShapeError
+from analytics.errors import OutOfRangeError, ShapeError
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
@@ -31,13 +31,17 @@ MOST_STEPS: Final = 100
 CONVERGED: Final = 1e-10
 """Gain of log-likelihood, relative, below which it is greatest."""
 ALIKE: Final = 1e-6
-"""Share below which what a covariate says beside others is rounding."""
+"""Share below which what a covariate says beside others, or the times, is rounding."""
+SHARES_IN: Final = 1e-3
+"""Weight of a covariate in a sum that says nothing from which on it is one of those alike."""
 LONGEST_STEP: Final = 3.0
 """Of the logarithm of a factor at once."""
+MOST_SHARED: Final = 50_000_000
+"""Events times groups squared up to which all second derivatives by factors are used."""
 VARIANCES: Final = (1e-3, 30.0)
 """Variances between which that of the frailty is sought; below there is none."""
 NO_BOUND: Final = 12.0
-"""Standard error of the logarithm of a ratio that only data without a bound to it give."""
+"""Logarithm of a ratio, or standard error of one, that only data without a bound to it give."""
 
 
 @dataclass(frozen=True)
@@ -137,22 +141,29 @@ def hazard_ratios(
     validate.conf_level(conf_level)
     names = tuple(covariates)
     risk = _risk(begin, end, failed, covariates, exposure)
-    bounded = _bounded(risk)
-    some = risk.of(bounded)
+    told, held = _told_apart(risk)
+    some = risk.of(held)
     without = _fit(some)
+    while (endless := without.endless).any():  # a ratio without a bound: it says nothing here
+        held[np.flatnonzero(held)[endless]] = False
+        told &= held
+        some = risk.of(held)
+        without = _fit(some)
     fit, frailty, log_likelihood = without, None, without.log_likelihood
     if groups is not None and len(risk.events):
         group = np.asarray(groups, dtype=np.int64)
         if group.shape != (risk.n_rows,):
             raise ShapeError(f"groups must be one a row, got shape {group.shape}: align them")
+        if group.min() < 0:
+            raise OutOfRangeError("groups", "places >= 0", int(group.min()), "count from 0")
         shared = _Shared(some, group, without)
         if shared.n_with_events > 1:
             fit, frailty, log_likelihood = shared.best(conf_level)
     drift = _Drift.of(some, without)
     return HazardModel(
-        tuple(_ratios(names, bounded, fit, drift, conf_level)),
+        tuple(_ratios(names, told, held, (fit, drift), conf_level)),
         log_likelihood,
-        _sums(some, np.zeros(int(bounded.sum())), np.zeros(risk.n_rows)).log_likelihood,
+        _sums(some, np.zeros(int(held.sum())), np.zeros(risk.n_rows)).log_likelihood,
         drift.p_value,
         frailty,
         risk.n_rows,
@@ -244,17 +255,39 @@ def _risk(
     )
 
 
-def _bounded(risk: _Risk) -> Bools:
-    """Covariates to which the data set bounds: they differ among rows, and those that fail are not
-    all at one end."""
-    if not len(risk.events):
-        return np.zeros(risk.x.shape[1], dtype=bool)
-    exposed = risk.x[risk.after > risk.first]
-    failing = exposed if not len(risk.events) else risk.x[risk.events]
+def _told_apart(risk: _Risk) -> tuple[Bools, Bools]:
+    """Which covariates have a ratio, and which are in the model.
+
+    A covariate has none where it does not differ among what is at risk at one time, where all that
+    fail are at one end of it, or where others say the same: of these as many stay in the model as
+    say something each.
+    """
+    n = risk.x.shape[1]
+    nothing = np.zeros(n, dtype=bool)
+    if not len(risk.events) or not n:
+        return nothing, nothing
+    exposed, failing = risk.x[risk.after > risk.first], risk.x[risk.events]
     low, high = exposed.min(axis=0), exposed.max(axis=0)
     at_an_end = (failing.max(axis=0) == low) | (failing.min(axis=0) == high)
-    bounded: Bools = (low < high) & ~at_an_end
-    return bounded
+    information = _sums(risk, np.zeros(n), np.zeros(risk.n_rows)).information
+    spread = np.sqrt(np.maximum(np.diag(information), 0.0))
+    differs = (low < high) & ~at_an_end
+    differs &= spread**2 > ALIKE * len(risk.events) * exposed.var(axis=0)
+    places = np.flatnonzero(differs)
+    if not len(places):
+        return nothing, nothing
+    scaled = information[np.ix_(places, places)] / np.outer(spread[places], spread[places])
+    values, vectors = np.linalg.eigh(scaled)
+    shared = (np.abs(vectors[:, values < ALIKE]) > SHARES_IN).any(axis=1)
+    held: list[int] = []
+    for place in range(len(places)):
+        block = scaled[np.ix_([*held, place], [*held, place])]
+        if np.linalg.eigvalsh(block)[0] >= ALIKE:
+            held.append(place)
+    told, kept = nothing.copy(), nothing.copy()
+    told[places[~shared]] = True
+    kept[places[held]] = True
+    return told & kept, kept
 
 
 @dataclass(frozen=True)
@@ -324,6 +357,13 @@ class _Fit:
     log_factors: Floats
     """Logarithm of the frailty of each group."""
 
+    @property
+    def endless(self) -> Bools:
+        """Coefficients without a bound: what has them always fails first, or last."""
+        errors = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        found: Bools = (np.abs(self.coefficients) > NO_BOUND) | (errors > NO_BOUND)
+        return found
+
 
 def _fit(risk: _Risk) -> _Fit:
     """By Newton's method, a step halved as long as it loses."""
@@ -331,7 +371,7 @@ def _fit(risk: _Risk) -> _Fit:
     coefficients = np.zeros(risk.x.shape[1])
     sums = _sums(risk, coefficients, zeros)
     for _ in range(MOST_STEPS):
-        step = np.linalg.lstsq(sums.information, sums.score, rcond=None)[0]
+        step = _inverse(sums.information) @ sums.score
         tried = _sums(risk, coefficients + step, zeros)
         while not tried.log_likelihood >= sums.log_likelihood and np.abs(step).max() > CONVERGED:
             step = step / 2
@@ -345,6 +385,8 @@ def _fit(risk: _Risk) -> _Fit:
 
 def _inverse(matrix: Floats) -> Floats:
     """Of covariates that say the same the shortest solution."""
+    if not np.isfinite(matrix).all():  # after a step too far: no other follows
+        return np.zeros_like(matrix)
     inverse: Floats = np.linalg.pinv(matrix, hermitian=True).astype(np.float64)
     return inverse
 
@@ -392,8 +434,8 @@ class _Shared:
     def _bound(self, near: float, low: float, high: float) -> float | None:
         """Variance between two, given by their logarithms, at which the likelihood is `near`."""
         ends = [self._likelihood(end) - near for end in (low, high)]
-        if ends[0] * ends[1] > 0:
-            return float(np.exp(low if abs(ends[0]) < abs(ends[1]) else high))
+        if not ends[0] * ends[1] < 0:
+            return None
         found = optimize.brentq(lambda at: self._likelihood(float(at)) - near, low, high, xtol=1e-4)
         return float(np.exp(found))
 
@@ -414,9 +456,8 @@ class _Shared:
     def _at(self, variance: float) -> _Fit:
         """Coefficients and factors of greatest penalised likelihood at a variance.
 
-        Newton's method; of the second derivatives by two factors those that two groups share are
-        left out: they are small beside the others. Factors are scaled to mean 1, as they are at the
-        end.
+        Newton's method. Of many groups the second derivatives that two of them share are left out:
+        they are small beside the others. Factors are scaled to mean 1, as they are at the end.
         """
         nu, risk = 1.0 / variance, self._risk
         coefficients, logs = self._last.coefficients, self._last.log_factors
@@ -427,9 +468,16 @@ class _Shared:
             factors = np.exp(logs)
             slope = self._events - of_group + nu * (1.0 - factors)
             curve = of_group + nu * factors
-            reduced = sums.information - cross.T @ (cross / curve[:, None])
-            step = np.linalg.lstsq(reduced, sums.score - cross.T @ (slope / curve), rcond=None)[0]
-            of_logs = (slope - cross @ step) / curve
+            of_shared = self._shared(sums)
+            if of_shared is None:
+                solved = np.column_stack([slope, cross]) / curve[:, None]
+            else:
+                solved = np.linalg.solve(
+                    np.diag(curve) - of_shared, np.column_stack([slope, cross])
+                ).astype(np.float64)
+            reduced = sums.information - cross.T @ solved[:, 1:]
+            step = _inverse(reduced) @ (sums.score - cross.T @ solved[:, 0])
+            of_logs = solved[:, 0] - solved[:, 1:] @ step
             size = LONGEST_STEP / max(LONGEST_STEP, float(np.abs(of_logs).max()))
             while True:
                 tried = logs + size * of_logs
@@ -478,6 +526,22 @@ class _Shared:
         columns = values.reshape(len(values), math.prod(values.shape[1:])).T
         sums = [np.bincount(self._group, column, self._n_groups) for column in columns]
         return np.array(sums, np.float64).T.reshape(self._n_groups, *values.shape[1:])
+
+    def _shared(self, sums: _Sums) -> Floats | None:
+        """What second derivatives by two factors have in common; None of too many groups."""
+        risk, group, n = self._risk, self._group, self._n_groups
+        if len(risk.events) * n**2 > MOST_SHARED:
+            return None
+        weight = np.zeros((risk.n_times + 1, n))
+        np.add.at(weight, (risk.first, group), sums.weight)
+        np.add.at(weight, (risk.after, group), -sums.weight)
+        failing = np.zeros((risk.n_times, n))
+        np.add.at(failing, (risk.at, group[risk.events]), sums.weight[risk.events])
+        at_risk = np.cumsum(weight, axis=0)[:-1]
+        share = at_risk[risk.at] - risk.tied[:, None] * failing[risk.at]
+        share /= sums.at_risk[:, None]
+        common: Floats = share.T @ share
+        return common
 
     def _penalised(self, coefficients: Floats, logs: Floats, nu: float) -> tuple[_Sums, float]:
         """Sums, and the partial log-likelihood plus nu sum(w - exp(w)) of the factors exp(w)."""
@@ -546,20 +610,23 @@ def _elapsed(risk: _Risk) -> Floats:
 
 
 def _ratios(
-    names: Sequence[str], bounded: Bools, fit: _Fit, drift: _Drift, conf_level: float
+    names: Sequence[str],
+    told: Bools,
+    held: Bools,
+    found: tuple[_Fit, _Drift],
+    conf_level: float,
 ) -> Iterator[HazardRatio]:
-    """Each covariate's ratio with its interval; unknown where the data set no bound to it."""
+    """Each covariate's ratio with its interval; unknown where the data do not tell it."""
+    fit, drift = found
     n_events = len(fit.sums.at_risk)
     z = float(special.ndtri((1 + conf_level) / 2))
-    # Of what says the same as others, or nothing, the inverse holds only a part: less than 1.
-    apart = np.diag(_inverse(fit.covariance)) * np.diag(fit.covariance) > 1 - ALIKE
-    places = np.cumsum(bounded) - 1
-    for name, known, place in zip(names, bounded.tolist(), places.tolist(), strict=True):
-        told = known and apart[place] and 0 < fit.covariance[place, place] <= NO_BOUND**2
-        if not told:
+    places = np.cumsum(held) - 1
+    for name, known, place in zip(names, told.tolist(), places.tolist(), strict=True):
+        variance = float(fit.covariance[place, place]) if known else np.nan
+        if not 0 < variance <= NO_BOUND**2 or abs(fit.coefficients[place]) > NO_BOUND:
             yield HazardRatio(name, unknown(conf_level, n_events), None, None, None, None, None)
             continue
-        value, error = float(fit.coefficients[place]), float(np.sqrt(fit.covariance[place, place]))
+        value, error = float(fit.coefficients[place]), float(np.sqrt(variance))
         lower, upper = np.exp([value - z * error, value + z * error]).tolist()
         p = drift.of_each[place]
         yield HazardRatio(

@@ -37,7 +37,7 @@ FALSE_ALARMS: Final = 0.05
 """Share of covariates that stand out by chance among those that do."""
 UNKNOWN: Final = "unknown"
 OTHERS: Final = "all other levels"
-DAY_US: Final = 86_400_000_000
+DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ class NodeHazards:
     """Days of a step."""
     without: float
     """Node-days of nodes of which the fact is not known; they are left out."""
+    unplaced: int
+    """Steps of nodes with an incident in which the node is not known to have run; left out."""
     own_factors: tuple[tuple[str, float], ...]
     """Nodes (cluster/node) with the largest own factors, above 1."""
 
@@ -94,9 +96,10 @@ def node_hazards(
     Parameters
     ----------
     steps
-        Columns cluster, node, step, exposure (share of the step), level, age.
+        Columns cluster, node, step, level, age, exposure (share of the step).
     incidents
-        Columns cluster, node, failed_us (since 1970-01-01).
+        Columns cluster, node, failed_us (since 1970-01-01), step, level, age, inside (whether it
+        counts as a failure, or only as one before).
     days
         Of a step.
     """
@@ -108,7 +111,7 @@ def node_hazards(
     nodes = {name: place for place, name in enumerate(dict.fromkeys(names))}
     node = np.array([nodes[name] for name in names], dtype=np.int64)
     step = rows["step"].astype(np.int64)
-    failed, recent = _struck(node, step, incidents, nodes, days)
+    failed, recent, n_unplaced = _struck(rows, node, incidents, nodes, days)
     n_events = int(failed.sum())
     columns = _columns(rows, node, failed)
     before = _Column("incidents", "", "", recent)
@@ -134,7 +137,7 @@ def node_hazards(
             )
         )
     return NodeHazards(
-        found, model, len(nodes), n_events, days, without, _largest(model, list(nodes))
+        found, model, len(nodes), n_events, days, without, n_unplaced, _largest(model, list(nodes))
     )
 
 
@@ -151,42 +154,67 @@ class _Column:
 
 
 def _struck(
-    node: Ints, step: Ints, incidents: Columns, nodes: Mapping[str, int], days: int
-) -> tuple[Bools, Floats]:
-    """Of each row whether its node failed in it, and how many incidents it had had before."""
+    rows: Columns, node: Ints, incidents: Columns, nodes: Mapping[str, int], days: int
+) -> tuple[Bools, Floats, int]:
+    """Of each row whether its node failed in it, and how many incidents it had had before; and how
+    many incidents of the period no row holds."""
     of = zip(incidents["cluster"], incidents["node"], strict=True)
     place = np.array([nodes.get(f"{c}/{n}", -1) for c, n in of], dtype=np.int64)
-    at = incidents["failed_us"].astype(np.int64)[place >= 0]
-    place = place[place >= 0]
-    width = days * DAY_US
-    pairs = set(zip(place.tolist(), (at // width).tolist(), strict=True))
-    failed = np.array(
-        [pair in pairs for pair in zip(node.tolist(), step.tolist(), strict=True)], dtype=bool
-    )
+    keys = ("step", "level", "age")
+    told = zip(*(incidents[name].tolist() for name in keys), strict=True)
+    struck = {
+        (at, *key)
+        for at, inside, key in zip(place.tolist(), incidents["inside"].tolist(), told, strict=True)
+        if at >= 0 and inside
+    }
+    here = [*zip(node.tolist(), *(rows[name].tolist() for name in keys), strict=True)]
+    failed: Bools = np.fromiter((key in struck for key in here), dtype=np.bool_, count=len(here))
+    n_unplaced = len(struck - {*here})
+    at = incidents["failed_us"].astype(np.int64)[place >= 0] // 1_000_000
     # Places of nodes apart by more than all time, so that one sorted array holds all of them.
     apart = np.int64(2**44)
-    ordered = np.sort(place * apart + at // 1_000_000)
-    begin = node * apart + step * (width // 1_000_000)
+    ordered = np.sort(place[place >= 0] * apart + at)
+    begin = node * apart + rows["step"].astype(np.int64) * days * DAY_S
     before = np.searchsorted(ordered, begin, side="left")
-    since = np.searchsorted(ordered, begin - RECENT_DAYS * 86_400, side="left")
+    since = np.searchsorted(ordered, begin - RECENT_DAYS * DAY_S, side="left")
     recent: Floats = np.minimum(before - since, MOST_INCIDENTS).astype(np.float64)
-    return failed, recent
+    return failed, recent, n_unplaced
 
 
 def _columns(rows: Columns, node: Ints, failed: Bools) -> dict[str, _Column]:
     """The covariates that differ, by a name of each.
 
-    Levels at which little failed count as one: their ratios have no bounds that say anything.
+    Levels at which little failed count as one. Only steps in which some nodes have a level and
+    others have not tell its ratio: where fewer than `LEAST_NODES` are on either side of all of
+    these it is not in the model, as their own factors say the same.
     """
     found: dict[str, _Column] = {}
+    step = rows["step"].astype(np.int64)
     for what, key in (("fact", "level"), ("age", "age"), ("cluster", "cluster")):
         named = np.array([UNKNOWN if each is None else each for each in rows[key]], dtype=str)
         values, levels = _told_apart(named, node, failed, rows["exposure"])
         for level, enough in list(levels.items())[1:]:
             there = np.asarray(values == level, float)
-            if len(np.unique(node[there > 0])) >= LEAST_NODES:  # fewer have factors of their own
-                found[f"{what}: {level}"] = _Column(what, level, next(iter(levels)), there, enough)
+            inside = _mixed(there > 0, step)
+            sides = [inside & (there > 0), inside & (there == 0)]
+            if min(len(np.unique(node[side])) for side in sides) < LEAST_NODES:
+                continue
+            enough = enough and all(_enough(node[side & failed]) for side in sides)
+            found[f"{what}: {level}"] = _Column(what, level, next(iter(levels)), there, enough)
     return found
+
+
+def _mixed(there: Bools, step: Ints) -> Bools:
+    """Rows of steps in which some are there and others are not."""
+    _, place = np.unique(step, return_inverse=True)
+    n_there, n = np.bincount(place, there), np.bincount(place)
+    mixed: Bools = ((n_there > 0) & (n_there < n))[place]
+    return mixed
+
+
+def _enough(nodes: Ints) -> bool:
+    """Whether as many failed, and on enough nodes, as a ratio needs; a node for each failure."""
+    return len(nodes) >= LEAST_OF_LEVEL and len(np.unique(nodes)) >= LEAST_NODES
 
 
 def _told_apart(

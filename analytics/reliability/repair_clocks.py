@@ -40,7 +40,8 @@ class Clock:
 def to_drain(
     outages: Spans, node: Ints, failed_s: Ints, *, conf_level: float = CONF_LEVEL
 ) -> Clock:
-    """From the last failure of a node within a day before it goes out of service, to that.
+    """From the last failure of a node within a day before it goes out of service, to that; it lies
+    after the node's last return.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def to_drain(
     known[known] &= node[last[known]] == outages.node[known]
     waited = np.zeros(len(outages.node), dtype=np.int64)
     waited[known] = outages.start_s[known] - failed_s[last[known]]
-    known &= waited <= BEFORE_S
+    known &= (waited <= BEFORE_S) & (outages.start_s - waited >= _returned(outages))
     return _clock(waited[known] / 3600.0, len(outages.node), conf_level)
 
 
@@ -64,16 +65,29 @@ def to_hands(
     outages: Spans, node: Ints, opened_s: Ints, *, conf_level: float = CONF_LEVEL
 ) -> Clock:
     """From out of service to the first ticket of the node that was opened before it returned, or
-    within an hour before it went."""
+    within an hour before it went, after its last return."""
     order = np.lexsort((opened_s, node))
     node, opened_s = node[order], opened_s[order]
-    first = _place(node, opened_s, outages.node, outages.start_s - TICKET_BEFORE_S, side="left")
+    since = np.maximum(outages.start_s - TICKET_BEFORE_S, _returned(outages) + 1)
+    first = _place(node, opened_s, outages.node, since, side="left")
     known = first < len(node)
     known[known] &= node[first[known]] == outages.node[known]
     waited = np.zeros(len(outages.node), dtype=np.int64)
     waited[known] = opened_s[first[known]] - outages.start_s[known]
     known &= waited <= outages.end_s - outages.start_s
     return _clock(np.maximum(waited[known], 0) / 3600.0, len(outages.node), conf_level)
+
+
+def _returned(outages: Spans) -> Ints:
+    """When the node of each outage returned from the one before; long ago where there is none."""
+    order = np.lexsort((outages.start_s, outages.node))
+    node, end_s = outages.node[order], outages.end_s[order]
+    before = np.full(len(order), -(2**39), dtype=np.int64)
+    again = np.flatnonzero(node[1:] == node[:-1]) + 1
+    before[again] = end_s[again - 1]
+    found = np.empty_like(before)
+    found[order] = before
+    return found
 
 
 def _place(node: Ints, at: Ints, of: Ints, when: Ints, *, side: Literal["left", "right"]) -> Ints:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics import validate
+from analytics.errors import OutOfRangeError
 from analytics.reliability.fleet_forecast import drawn_by_cause, weeks_of
 from analytics.reliability.forecast import forecast, together
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from analytics.reliability.fleet_forecast import FleetForecast
 
+MOST_DAYS: Final = 3_660
+"""Ten years: nothing is foretold beyond."""
 ENOUGH: Final = 0.95
 """Share of lead times in which what is kept is to last."""
 
@@ -61,9 +64,11 @@ def shelf(
     Raises
     ------
     OutOfRangeError
-        For a lead time that is not > 0.
+        For a lead time that is not > 0, or of more than ten years.
     """
     validate.positive("lead_days", lead_days, "name the days from order to delivery")
+    if lead_days > MOST_DAYS:
+        raise OutOfRangeError("lead_days", f"at most {MOST_DAYS:,}", lead_days, "order sooner")
     known = {cause: number for cause, number in causes.items() if cause in components}
     if not known:
         return ()
@@ -73,8 +78,7 @@ def shelf(
         for number, weeks in enumerate(found.weeks.values())
     ]  # fmt: skip
     ahead = sum(lead_days * weeks.a_day for weeks in found.weeks.values())
-    n = round(sum(float(weeks.failures.sum()) for weeks in found.weeks.values()))
-    drawn = drawn_by_cause(together(of_each, ahead, enough), causes, n, seed)
+    drawn = drawn_by_cause(together(of_each, ahead, enough), causes, found.seen, seed)
     if drawn is None:
         return ()
     ordered = sorted(causes, key=lambda cause: (-causes[cause], cause))

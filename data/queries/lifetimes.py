@@ -52,7 +52,7 @@ def node_lives(store: Store, selection: Selection, by: str = "none") -> Columns:
             died AS (
               SELECT cluster, failed_account, partition, units, NULL, epoch_us(failed_start_at),
                 epoch_us(greatest(failed_start_at, $from_at)), epoch_us(failed_at), 0, 1
-              FROM failure WHERE failed_start_at IS NOT NULL AND (node_time OR units > 0))
+              FROM failure WHERE failed_start_at IS NOT NULL AND units > 0)
             SELECT cluster, CAST({NAMES[by]} AS VARCHAR) AS name,
               (begin_us - start_us) // 1000000 AS since_s, (end_us - start_us) // 1000000 AS ran_s,
               CAST(sum(ran) AS BIGINT) AS attempts, sum(nodes) AS nodes,

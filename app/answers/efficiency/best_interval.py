@@ -50,9 +50,13 @@ def of_size(
     )
 
 
-def if_built(ask: Ask, selection: Selection, gpus: int | None = None) -> BestInterval | None:
+def if_built(
+    ask: Ask, selection: Selection, gpus: int | None = None, *, conf_level: float = CONF_LEVEL
+) -> BestInterval | None:
     """The same; None where the ledger is not built yet, which the caller does not wait for."""
-    return of_size(ask, selection, gpus) if ask(efficiency.has_ledger) else None
+    if not ask(efficiency.has_ledger):
+        return None
+    return of_size(ask, selection, gpus, conf_level=conf_level)
 
 
 def number(found: BestInterval | None) -> Number:

@@ -272,8 +272,9 @@ def _blocks(found: FleetAvailability, selection: Selection) -> Iterator[Block]:
             "clocks",
             "To drain, and to hands",
             note="To drain is from the last failure of a node, within a day before, to out of "
-            "service; to hands from there to its first ticket. Outages without such a record tell "
-            "nothing.",
+            "service: 0 where the scheduler took it out as it failed. To hands is from there to "
+            "its first ticket, 0 where that was opened within an hour before. Outages without such "
+            "a record tell nothing.",
         )
     if found.still_out:
         yield Rows(OPEN, found.still_out[:MOST_OPEN]).table("open_outages", "Still out")

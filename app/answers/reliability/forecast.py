@@ -133,14 +133,18 @@ def shelf(ask: Ask, selection: Selection, lead_days: float = LEAD_DAYS, *, seed:
             found.fleet, found.causes, found.components, lead_days=lead_days, seed=seed
         )
     rows = Rows(PARTS, parts)
-    lead = f"{numbers.number(lead_days)} days"
+    lead = _days(lead_days)
     if not _known(found):
         said = _sentence(found)
+    elif selection.definition != DEFINITION:
+        said = f"What to keep is told of failures by the definition {DEFINITION} alone."
     elif not parts:
         said = "No failure had a cause that a part mends: what to keep cannot be told."
     else:
-        named = ", ".join(f"{part.keep} for {part.component}" for part in parts[:MOST_NAMED])
-        said = f"Spare parts that last a lead time of {lead}, in 19 of 20 of them: {named}."
+        named = ", ".join(f"{part.keep:,} for {part.component}" for part in parts[:MOST_NAMED])
+        more = len(parts) - MOST_NAMED
+        others = f", and {numbers.counted(more, 'other part')}" if more > 0 else ""
+        said = f"Spare parts that last a lead time of {lead}, in 19 of 20: {named}{others}."
     return Answer(
         said,
         blocks=(rows.table("shelf", "Parts to keep"),) if parts else (),
@@ -200,7 +204,7 @@ def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any
     )
     sentence, save = _job_sentence(found, odds, gpus), None
     if odds.failures.value is not None:
-        save = best_interval.if_built(ask, selection, gpus)
+        save = best_interval.if_built(ask, selection, gpus, conf_level=_level(chance)["conf_level"])
     return Answer(
         sentence,
         (*_job_numbers(odds), best_interval.number(save)) if save else tuple(_job_numbers(odds)),
@@ -209,7 +213,7 @@ def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any
             "gpus": gpus,
             "save_every_min": None if save is None else save.exact_min,
             "batch_script": _lines(sentence, odds, save),
-            "days": days,
+            "job_days": days,
             "failures": _prediction(odds.failures),
             "p_uninterrupted": odds.p_uninterrupted,
             "mttf_hours": odds.mttf_hours,
@@ -228,15 +232,28 @@ def of_job(ask: Ask, selection: Selection, gpus: int, days: float, **chance: Any
 
 
 def _lines(sentence: str, odds: JobOdds, save: BestInterval | None) -> list[str]:
-    """What a batch script may begin with; nothing where nothing is known of the job."""
+    """Lines for a batch script; nothing where nothing is known of the job.
+
+    Slurm reads no directive after the first command: the export stands apart.
+    """
     if odds.failures.value is None:
         return []
     lines = [f"# {sentence}", "#SBATCH --requeue", "#SBATCH --open-mode=append"]
-    if save is not None and save.exact_min.value:
-        minutes = max(1, round(save.exact_min.value))
+    minutes = None if save is None else save.exact_min.value
+    if save is not None and minutes and minutes < odds.days * 24 * 60:
         lines.append(f"# {best_interval.sentence(save)}")
-        lines.append(f"export CHECKPOINT_INTERVAL_MIN={minutes}")
+        lines.append("# Below the last #SBATCH line, as Slurm reads none after a command:")
+        lines.append(f"export CHECKPOINT_INTERVAL_MIN={max(1, round(minutes))}")
     return lines
+
+
+def _days(days: float) -> str:
+    """Days as they were asked for.
+
+    >>> _days(14.0), _days(1.0), _days(0.5)
+    ('14 days', '1 day', '0.5 days')
+    """
+    return f"{days:g} day" + ("" if days == 1 else "s")
 
 
 def _level(chance: dict[str, Any]) -> dict[str, Any]:
@@ -380,7 +397,7 @@ def _notes(found: Measured) -> Iterator[str]:
 
 
 def _job_sentence(found: Measured, odds: JobOdds, gpus: int) -> str:
-    job = f"A job of {numbers.counted(gpus, 'GPU')} that computes {numbers.number(odds.days)} days"
+    job = f"A job of {numbers.counted(gpus, 'GPU')} that computes {_days(odds.days)}"
     if found.sight.none:
         return sight.refused("What a job meets", found.sight)
     if odds.failures.value is None:

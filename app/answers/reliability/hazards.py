@@ -23,6 +23,7 @@ from analytics.reliability.node_hazards import (
 from app.answers.content import Answer, Chart, Missing, Number, composed, counted, estimated
 from app.answers.described import Field, Rows, field
 from app.answers.reliability import sight
+from app.answers.reliability.node_groups import named_fact
 from app.words import numbers
 from app.words.glossary import of_reliability
 from data.queries import fact_rates, fleet, node_steps
@@ -69,7 +70,7 @@ def found(
         fact,
         node_hazards(
             {name: column[~blind] for name, column in steps.items()},
-            node_steps.incidents(store, selection),
+            node_steps.incidents(store, selection, fact, days=width),
             days=width,
             conf_level=conf_level,
         ),
@@ -91,7 +92,7 @@ def answer(
     ask: Ask, selection: Selection, fact: str = NO_FACT, *, conf_level: float = CONF_LEVEL
 ) -> Answer:
     """Which of several things makes nodes fail sooner, each beside all others?"""
-    one = ask(found, selection, fact.lower(), conf_level=conf_level)
+    one = ask(found, selection, named_fact(fact), conf_level=conf_level)
     rows = Rows(_columns(), [_Row(_name(one, each), each) for each in one.hazards.covariates])
     return Answer(
         sentence(one),
@@ -118,28 +119,29 @@ def sentence(one: Found) -> str:
         return "Nothing that is known of nodes makes them fail sooner or later beyond chance."
     telling = [each for each in apart if each.level not in (UNKNOWN, OTHERS)]
     first = next((each for each in telling if each.what != "cluster"), apart[0])
-    ratio = first.ratio.ratio
+    ratio = numbers.number(first.ratio.ratio.value)
     more = len(apart) - 1
     others = f"; {numbers.counted(more, 'other ratio')} differ{'s' * (more == 1)} from 1 too"
     if first.what == "incidents":
-        said = (
-            f"each incident of a node within {RECENT_DAYS} days makes it fail "
-            f"{numbers.number(ratio.value)} times as often"
+        return (
+            f"Nodes fail {ratio} times as often for each incident that they had within "
+            f"{RECENT_DAYS} days: they differ, or one brings the next{others if more else ''}."
         )
-    else:
-        said = (
-            f"nodes of {_name(one, first).split(' (')[0]} fail {numbers.number(ratio.value)} times "
-            f"as often as those of {first.reference}"
-        )
-    return f"{said[0].upper()}{said[1:]}, all else that is known alike{others if more else ''}."
+    said = f"Nodes of {_of(one, first)} fail {ratio} times as often as those of {first.reference}"
+    return f"{said}, all else that is known alike{others if more else ''}."
 
 
 def _name(one: Found, each: Covariate) -> str:
     """What stands beside a ratio."""
     if each.what == "incidents":
         return f"each incident in {RECENT_DAYS} days before"
-    what = {"fact": one.fact.replace("_", " "), "age": "age", "cluster": "cluster"}[each.what]
-    return f"{what} {each.level} (to {each.reference})"
+    return f"{_of(one, each)} (to {each.reference})"
+
+
+def _of(one: Found, each: Covariate) -> str:
+    """A level, and what it is of."""
+    what = one.fact.replace("_", " ") if each.what == "fact" else each.what
+    return f"{what} {each.level}"
 
 
 def _headlines(one: Found) -> Iterator[Number]:
@@ -177,7 +179,7 @@ def _columns() -> tuple[Column | Field, ...]:
             term=of_reliability.HAZARD_RATIO,
         ),
         field("stands_out", "More than chance", "flag", of="covariate.stands_out"),
-        field("steady", "Same at all times", of=_steady, none="not tested"),
+        field("steady", "Same at all times", of=_steady),
         field("failed_steps", "Failed", "count", of="covariate.failures"),
         field("exposure_node_days", "Exposure (node-days)", "number", of="covariate.node_days"),
         field("p_value", of="covariate.ratio.p_value", on=("json", "csv")),
@@ -185,11 +187,11 @@ def _columns() -> tuple[Column | Field, ...]:
     )  # fmt: skip
 
 
-def _steady(row: _Row) -> str | None:
+def _steady(row: _Row) -> str:
     """Whether the ratio is the same at all times, as far as the test tells."""
     p, drift = row.covariate.ratio.steady_p, row.covariate.ratio.drift
     if p is None or drift is None:
-        return None
+        return "not tested"
     if p >= FALSE_ALARMS:
         return "nothing speaks against it"
     return f"no: it {'rises' if drift > 0 else 'falls'} (p = {p:.2g})"
@@ -243,6 +245,16 @@ def _notes(one: Found) -> Iterator[str]:
         yield (
             f"Ratios are not the same at all times (p = {model.steady_p:.2g}): each is a mean over "
             "the period. Choose shorter periods, before and after what changed, to see it move."
+        )
+    if hazards.unplaced:
+        yield (
+            f"{numbers.counted(hazards.unplaced, 'failed step')} left out: nothing says that the "
+            "node ran then."
+        )
+    if any(each.ratio.ratio.value is None for each in hazards.covariates):
+        yield (
+            "A ratio is unknown where the data set no bound to it, or something else says the "
+            "same: what it would say is in the own factors of nodes."
         )
     if hazards.own_factors:
         named = ", ".join(

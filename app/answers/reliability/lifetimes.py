@@ -202,14 +202,14 @@ def _blocks(found: Lifetimes) -> Iterator[Block]:
         yield Rows(_piece_columns(found), found.pieces.pieces).table(
             "hazard",
             "Hazard by age",
-            note="Deaths over time watched at these ages (piecewise exponential): no family is "
-            f"assumed. Its AIC is {found.pieces.aic:,.0f}.",
+            note=f"{kind.death.capitalize()}s over time watched at these ages (piecewise "
+            f"exponential): no family is assumed. Its AIC is {found.pieces.aic:,.0f}.",
         )
     if found.fits:
         best_fit = found.fits[0]
         yield Chart(
             "reliability.probability",
-            f"Does a {best_fit.family} describe them?",
+            f"Does the {best_fit.family} family describe them?",
             "Points on the line where it does.",
             (found.curve, best_fit),
             options={"unit": found.unit, "death": kind.death},

@@ -17,6 +17,7 @@ from app.answers.content import Answer, Chart
 from app.answers.described import Rows, field
 from app.answers.reliability import sight, trend
 from app.words import numbers
+from data.errors import DataError
 from data.queries import node_steps
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ GROUPS = (
     field("level", "Level", of="name"),
     field("nodes", "Nodes", "count", "curve.n_nodes"),
     field("failures", "Failures", "count", "curve.n_events"),
-    field("failures_per_node", "Failures of a node", "rate", "curve.last", unit="failures"),
+    field("failures_per_node", "Failures of a node", "rate", "last", unit="failures"),
+    field(
+        "others_per_node", "Of one of the others then", "rate", "last_of_others", unit="failures"
+    ),
     field("unlike", "Unlike all others", "flag", none="cannot be told"),
 )
 
@@ -60,25 +64,41 @@ def measured(
     return Measured(groups, names.count(None), seen)
 
 
+def named_fact(fact: str) -> str:
+    """The key of a fact as the store has it.
+
+    Raises
+    ------
+    DataError
+        Where none is named.
+    """
+    if not fact.strip():
+        raise DataError("a fact has a name: driver, firmware, batch, gpu_model, rack or another")
+    return fact.strip().lower()
+
+
 def answer(ask: Ask, selection: Selection, fact: str, *, conf_level: float = CONF_LEVEL) -> Answer:
     """Which nodes have had more failures than others, by a fact?"""
-    fact = fact.lower()
+    fact = named_fact(fact)
     found = ask(measured, selection, fact, conf_level=conf_level)
     words, groups = fact.replace("_", " "), found.groups
     rows = Rows(GROUPS, groups)
     if found.sight.none:
         said = sight.refused(WHICH, found.sight)
+    elif selection.partition is not None or selection.account is not None:
+        said = f"{WHICH} is told of whole clusters, not of a partition or an account."
     elif len(groups) < 2:
         all_ = f"all have {groups[0].name}" if groups else f"no {words} is known of any"
         said = f"Nodes are not told apart by {words}: when the period ended {all_}."
     else:
         apart = [each for each in groups if each.unlike]
         named = ", ".join(each.name for each in apart[:3])
-        said = (
-            f"Nodes of {words} {named} have had another number of failures than all others."
-            if apart
-            else f"Nodes of each {words} have had as many failures, as far as can be told."
-        )
+        if apart:
+            said = f"Nodes of {words} {named} have had another number of failures than all others."
+        elif all(each.unlike is None for each in groups):
+            said = f"Whether nodes of some {words} have had more failures cannot be told."
+        else:
+            said = f"Nodes of each {words} have had as many failures, as far as can be told."
     shown = groups[:MOST_DRAWN]
     drawn = Chart(
         "reliability.mean_by_group",
@@ -101,10 +121,13 @@ def answer(ask: Ask, selection: Selection, fact: str, *, conf_level: float = CON
 
 def _notes(found: Measured, words: str) -> Any:
     yield (
-        f"Each is compared with all others together, at a false-discovery rate of "
-        f"{numbers.percent(FALSE_ALARMS)}. Of {FEWEST_FAILURES - 1} failures or "
+        "Each is compared with all others together while both had nodes, at a false-discovery rate "
+        f"of {numbers.percent(FALSE_ALARMS)}. Of {FEWEST_FAILURES - 1} failures or "
         f"{FEWEST_NODES - 1} nodes and fewer "
         f"that cannot be told. The {words} is that of the end of the period."
     )
+    yield from sight.notes(found.sight, WHICH[0].lower() + WHICH[1:])
+    if len(found.groups) > MOST:
+        yield f"{MOST} of {numbers.counted(len(found.groups), 'group')}; all are in JSON and CSV."
     if found.without:
         yield f"{numbers.counted(found.without, 'node')} of unknown {words} left out."

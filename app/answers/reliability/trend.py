@@ -80,6 +80,7 @@ def failures_of_nodes(
     """Cluster and name of the nodes that were there in the period and seen, when they were, and of
     each failure of one its node and second."""
     there = [] if seen.none else availability.spells(store, selection)
+    there = [row for row in there if row[0] not in seen.blind]
     place = {name: n for n, name in enumerate(dict.fromkeys(row[:2] for row in there))}
     rows = repairs.failures(store, selection) if there else []
     failed = [row for row in rows if row[:2] in place]

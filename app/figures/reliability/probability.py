@@ -36,7 +36,7 @@ def figure(
     """Do the points lie on the line?"""
     palette = template.PALETTES[mode]
     chart = template.figure(
-        title=f"Probability plot: does a {fit.family} describe them?",
+        title=f"Probability plot: does the {fit.family} family describe them?",
         note=note,
         mode=mode,
         height=HEIGHT,

@@ -35,6 +35,39 @@ def test_means_are_failures_over_nodes() -> None:
     assert [each.unlike for each in found] == [None, None]  # too few to tell
 
 
+@pytest.mark.parametrize(("begin", "end"), [(END // 2, END), (0, END // 3)], ids=["late", "early"])
+def test_a_group_that_was_there_for_less_of_the_time_is_compared_over_that(
+    begin: int, end: int
+) -> None:
+    """All fail at one rate; half of the nodes are installed later, or leave earlier."""
+    alarms = 0
+    for seed in range(40):
+        chance = np.random.default_rng(seed)
+        nodes = np.arange(40)
+        start = np.where(nodes < 20, 0, begin)
+        until = np.where(nodes < 20, END, end)
+        counts = chance.poisson(4.0 * (until - start) / END)
+        node = np.repeat(nodes, counts)
+        lasts = (until - start)[node]
+        at_s = start[node] + (chance.random(len(node)) * lasts).astype(np.int64)
+        names = ["a"] * 20 + ["b"] * 20
+        found = means_by_group(Spans(nodes, start, until), node, at_s, names)
+        alarms += any(each.unlike for each in found)
+        by_name = {each.name: each for each in found}
+        assert by_name["b"].last.value == pytest.approx(by_name["b"].curve.last.value)
+        assert by_name["a"].last.value < by_name["a"].curve.last.value
+    assert alarms <= 6
+
+
+def test_groups_that_were_never_there_together_cannot_be_told() -> None:
+    nodes = np.arange(8)
+    start, until = np.where(nodes < 4, 0, 100), np.where(nodes < 4, 100, 200)
+    node = np.repeat(nodes, 3)
+    at_s = start[node] + np.tile([10, 20, 30], 8)
+    found = means_by_group(Spans(nodes, start, until), node, at_s, ["a"] * 4 + ["b"] * 4)
+    assert [each.unlike for each in found] == [None, None]
+
+
 def test_nothing_is_no_error() -> None:
     nothing = np.zeros(0, dtype=np.int64)
     assert means_by_group(Spans(nothing, nothing, nothing), nothing, nothing, []) == ()

@@ -7,9 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.reliability.node_hazards import DAY_US, OTHERS, NodeHazards, node_hazards
+from analytics.reliability.node_hazards import OTHERS, NodeHazards, node_hazards
 
 Columns = dict[str, Any]
+DAY_US = 86_400_000_000
+INCIDENTS = ("cluster", "node", "failed_us", "step", "level", "age", "inside")
+
+
+def further(nodes: list[str], days: list[int], level: str, *, inside: bool) -> Columns:
+    """Incidents of nodes on days."""
+    return {
+        "cluster": np.array(["c"] * len(nodes), dtype=object),
+        "node": np.array(nodes, dtype=object),
+        "failed_us": np.array(days) * DAY_US + 1,
+        "step": np.array(days),
+        "level": np.array([level] * len(nodes), dtype=object),
+        "age": np.array(["unknown"] * len(nodes), dtype=object),
+        "inside": np.full(len(nodes), inside),
+    }
 
 
 def fleet(
@@ -27,7 +42,7 @@ def fleet(
     chance = np.random.default_rng(seed)
     own = chance.gamma(1 / variance, variance, n_nodes) if variance else np.ones(n_nodes)
     steps: Columns = {name: [] for name in ("cluster", "node", "step", "exposure", "level", "age")}
-    incidents: Columns = {"cluster": [], "node": [], "failed_us": []}
+    incidents: Columns = {name: [] for name in INCIDENTS}
     for node in range(n_nodes):
         before = 0
         for day in range(days):
@@ -41,7 +56,8 @@ def fleet(
                 steps[name].append(value)
             if chance.random() < 1 - np.exp(-rate):
                 at = day * DAY_US + int(chance.integers(DAY_US))
-                for name, value in zip(incidents, ("c", f"n{node}", at), strict=True):
+                row = ("c", f"n{node}", at, day, level, "unknown", True)
+                for name, value in zip(incidents, row, strict=True):
                     incidents[name].append(value)
                 before += 1
     objects = {"cluster", "node", "level", "age"}
@@ -72,19 +88,16 @@ def test_a_bad_driver_is_told_from_bad_days_that_all_nodes_had() -> None:
 
 def test_where_all_nodes_have_it_at_once_bad_days_and_driver_cannot_be_told_apart() -> None:
     steps, incidents = fleet(1)
-    steps["level"] = np.where(steps["step"] >= 15, "b", "a").astype(object)
+    for table in (steps, incidents):
+        table["level"] = np.where(table["step"] >= 15, "b", "a").astype(object)
     hazards = found(steps, incidents)
-    assert ratio_of(hazards, "fact") == (None, None, None)
+    assert not [each for each in hazards.covariates if each.what == "fact"]
 
 
 def test_incidents_before_the_period_count_and_those_of_the_step_itself_do_not() -> None:
     steps, incidents = fleet(2, ratio=1.0)
     alone = found(steps, incidents)
-    long_ago = {
-        "cluster": np.array(["c"] * 100, dtype=object),
-        "node": np.array([f"n{n}" for n in range(100)], dtype=object),
-        "failed_us": np.full(100, -10 * DAY_US),
-    }
+    long_ago = further([f"n{n}" for n in range(100)], [-10] * 100, "a", inside=False)
     both = {name: np.concatenate([long_ago[name], incidents[name]]) for name in incidents}
     assert found(steps, both).n_events == alone.n_events
     before = next(each for each in alone.covariates if each.what == "incidents")
@@ -98,12 +111,9 @@ def test_incidents_before_the_period_count_and_those_of_the_step_itself_do_not()
 
 def test_what_one_node_does_is_no_property_of_its_level() -> None:
     steps, incidents = fleet(3, ratio=1.0)
-    steps["level"][steps["node"] == "n7"] = "rack 7"
-    more = {
-        "cluster": np.array(["c"] * 20, dtype=object),
-        "node": np.array(["n7"] * 20, dtype=object),
-        "failed_us": np.arange(20) * DAY_US + 1,
-    }
+    for table in (steps, incidents):
+        table["level"][table["node"] == "n7"] = "rack 7"
+    more = further(["n7"] * 20, [*range(20)], "rack 7", inside=True)
     hazards = found(steps, {name: np.concatenate([incidents[name], more[name]]) for name in more})
     assert "rack 7" not in {each.level for each in hazards.covariates} - {OTHERS}
     assert hazards.own_factors[0][0] == "c/n7"
@@ -121,7 +131,7 @@ def test_of_few_failures_nothing_is_told(kept: int) -> None:
 
 def test_nothing_at_all_is_no_error() -> None:
     nothing = {name: column[:0] for name, column in fleet(4, n_nodes=1, days=1)[0].items()}
-    none = {"cluster": np.array([]), "node": np.array([]), "failed_us": np.array([], np.int64)}
+    none = further([], [], "", inside=True)
     assert found(nothing, none).n_nodes == 0
 
 
@@ -134,6 +144,43 @@ def test_nodes_of_which_the_fact_is_not_known_are_left_out_and_counted() -> None
     assert hazards.without == pytest.approx(without)
     steps["level"][:] = None
     assert found(steps, incidents).without == 0.0  # of none it is known: the rest is still told
+
+
+def test_what_never_ran_is_counted_and_what_was_before_is_no_failure() -> None:
+    steps, incidents = fleet(6)
+    alone = found(steps, incidents)
+    never = further(["n1"] * 3, [40, 41, 42], "a", inside=True)
+    before = further(["n1"] * 3, [0, 1, 2], "a", inside=False)
+    both = {
+        name: np.concatenate([incidents[name], never[name], before[name]]) for name in INCIDENTS
+    }
+    again = found(steps, both)
+    assert again.n_events == alone.n_events
+    assert (alone.unplaced, again.unplaced) == (0, 3)
+
+
+def test_a_level_that_fails_first_whenever_it_can_has_no_ratio() -> None:
+    """Within each step of two levels: over all steps both fail and both do not."""
+    steps, incidents = fleet(7)
+    steps["age"] = np.where((steps["node"] < "n2") & (steps["step"] < 3), "young", "old").astype(
+        object
+    )
+    incidents["age"] = np.where(
+        (incidents["node"] < "n2") & (incidents["step"] < 3), "young", "old"
+    ).astype(object)
+    kept = (incidents["step"] >= 3) | (incidents["age"] == "young")
+    first = {name: column[kept] for name, column in incidents.items()}
+    hazards = found(steps, first)
+    assert all(
+        each.ratio.ratio.value is None or 1e-4 < each.ratio.ratio.value < 1e4
+        for each in hazards.covariates
+    )
+    assert hazards.model is not None
+    assert hazards.model.frailty is not None
+    variance = hazards.model.frailty.variance
+    assert variance.value is not None
+    assert variance.lower is not None
+    assert variance.lower <= variance.value
 
 
 @pytest.mark.slow

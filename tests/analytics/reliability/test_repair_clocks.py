@@ -51,6 +51,25 @@ def test_to_hands_is_to_the_first_ticket_before_the_return() -> None:
     assert sorted(clock.hours) == [0.0, 2.0]
 
 
+def test_a_failure_or_a_ticket_is_of_one_outage() -> None:
+    twice = spans((0, DAY, DAY + HOUR), (0, DAY + 20 * HOUR, DAY + 21 * HOUR))
+    clock = to_drain(twice, *moments((0, DAY - HOUR // 6)))
+    assert clock.hours.tolist() == pytest.approx([1 / 6])
+    soon = spans((0, DAY, DAY + HOUR), (0, DAY + HOUR + 1_800, DAY + 4 * HOUR))
+    tickets = moments((0, DAY + HOUR), (0, DAY + 3 * HOUR))
+    clock = to_hands(soon, *tickets)
+    assert clock.hours.tolist() == pytest.approx([1.0, 1.5])
+
+
+def test_a_rack_is_whole_only_while_all_of_its_nodes_are_there() -> None:
+    there = spans((0, 0, 1000), (1, 990, 1000), (2, 0, 1000), (3, 0, 1000))
+    found = whole_groups(
+        states(there, spans(), np.zeros(0, dtype=np.int64)), np.array([0, 0, 1, 1])
+    )
+    assert found[0].any_ratio == pytest.approx(0.01)
+    assert found[1].any_ratio == pytest.approx(1.0)
+
+
 def test_without_outages_or_records_nothing_is_told() -> None:
     for clock in (to_drain(OUT, *moments()), to_hands(spans(), *moments((0, 1)))):
         assert clock.told == 0

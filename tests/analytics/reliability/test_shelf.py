@@ -21,7 +21,7 @@ def fleet(failures: list[int], a_day: float) -> FleetForecast:
     exposure = np.full(len(failures), 7 * a_day)
     weeks = Weeks(np.array(failures, dtype=float), exposure, a_day)
     return FleetForecast(
-        nothing, nothing, (), None, None, a_day, "node-day", "all", {"c": weeks}, ()
+        nothing, nothing, (), None, None, a_day, "node-day", "all", {"c": weeks}, sum(failures), ()
     )
 
 

@@ -96,7 +96,7 @@ def test_parts_that_last_a_lead_time_grow_with_it(
     out = faultline(
         "predict", "--store", lanl_store, *period, "--lead-time", 28, "--format", "table"
     ).out
-    assert "in 19 of 20 of them" in out
+    assert "in 19 of 20" in out
 
 
 def test_lines_for_a_batch_script_are_of_a_job(
@@ -105,7 +105,7 @@ def test_lines_for_a_batch_script_are_of_a_job(
     own = shutil.copytree(watched_store, tmp_path / "store")
     job = ("predict", "--gpus", 8, "--days", 2, "--store", own)
     first, *rest = faultline(*job, "--lines").out.splitlines()
-    assert first.startswith("# A job of 8 GPUs that computes 2.00 days meets")
+    assert first.startswith("# A job of 8 GPUs that computes 2 days meets")
     assert rest == ["#SBATCH --requeue", "#SBATCH --open-mode=append"]
     assert "`faultline ledger`" in faultline(*job, "--format", "table").err
     assert faultline("ledger", "--store", own).code == 0

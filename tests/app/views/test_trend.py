@@ -41,5 +41,5 @@ def test_a_job_has_a_card_and_parts_are_kept_once_they_are_opened(
     assert not closed.code
     page = open_page(watched_store, PAGE, period="all", job_odds="true", shelf="true", gpus="256")
     assert not page.exception
-    assert page.code[0].value.startswith("# A job of 256 GPUs that computes 14.0 days meets")
+    assert page.code[0].value.startswith("# A job of 256 GPUs that computes 14 days meets")
     assert any("what to keep cannot be told" in each.value for each in page.markdown)
