@@ -122,10 +122,7 @@ def _sentence(asked: _Asked) -> str:
         return f"{WHICH} cannot be judged: {why.removeprefix('Availability cannot be judged: ')}"
     share = numbers.percent(found.enough)
     kept = numbers.counted(found.keep, "spare")
-    said = f"{_nodes(asked)} needs {kept} to lack none for {share} of the time"
-    if found.keep_measured is not None and found.keep_measured != found.keep:
-        return f"{said}; {found.keep_measured} as the fleet was, where nodes go out together."
-    return f"{said}."
+    return f"{_nodes(asked)} needs {kept} for {share} of the time."
 
 
 def _headlines(asked: _Asked) -> Iterator[Number]:
@@ -172,5 +169,7 @@ def _notes(asked: _Asked, fleet: FleetAvailability) -> Iterator[str]:
         "A job that lacks a node stands still: a spare is worth having while it saves more than "
         "the 24 node-hours a day that it takes."
     )
+    if found.keep_measured is not None and found.keep_measured > found.keep:
+        yield f"As the fleet was it needs {found.keep_measured}: nodes go out together."
     if asked.basis == MEASURED and fleet.at_once is None:
         yield "How many nodes were out at once is told of one cluster: choose one."

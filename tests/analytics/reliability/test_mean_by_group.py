@@ -41,7 +41,7 @@ def test_a_group_that_was_there_for_less_of_the_time_is_compared_over_that(
 ) -> None:
     """All fail at one rate; half of the nodes are installed later, or leave earlier."""
     alarms = 0
-    for seed in range(40):
+    for seed in range(20):
         chance = np.random.default_rng(seed)
         nodes = np.arange(40)
         start = np.where(nodes < 20, 0, begin)
@@ -56,7 +56,7 @@ def test_a_group_that_was_there_for_less_of_the_time_is_compared_over_that(
         by_name = {each.name: each for each in found}
         assert by_name["b"].last.value == pytest.approx(by_name["b"].curve.last.value)
         assert by_name["a"].last.value < by_name["a"].curve.last.value
-    assert alarms <= 6
+    assert alarms <= 3
 
 
 def test_groups_that_were_never_there_together_cannot_be_told() -> None:

@@ -95,7 +95,7 @@ def test_where_all_nodes_have_it_at_once_bad_days_and_driver_cannot_be_told_apar
 
 
 def test_incidents_before_the_period_count_and_those_of_the_step_itself_do_not() -> None:
-    steps, incidents = fleet(2, ratio=1.0)
+    steps, incidents = fleet(2, n_nodes=110, ratio=1.0)
     alone = found(steps, incidents)
     long_ago = further([f"n{n}" for n in range(100)], [-10] * 100, "a", inside=False)
     both = {name: np.concatenate([long_ago[name], incidents[name]]) for name in incidents}

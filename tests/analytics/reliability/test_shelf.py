@@ -25,6 +25,7 @@ def fleet(failures: list[int], a_day: float) -> FleetForecast:
     )
 
 
+@pytest.mark.slow
 def test_what_is_kept_lasts_19_of_20_lead_times() -> None:
     """The truth is drawn apart: Poisson weeks of a rate that is then used for what comes."""
     chance = np.random.default_rng(6)

@@ -37,8 +37,6 @@ def test_where_no_failure_could_be_seen_it_is_not_judged(
 def test_a_job_has_a_card_and_parts_are_kept_once_they_are_opened(
     open_page: Callable[..., AppTest], watched_store: Path
 ) -> None:
-    closed = open_page(watched_store, PAGE, period="all")
-    assert not closed.code
     page = open_page(watched_store, PAGE, period="all", job_odds="true", shelf="true", gpus="256")
     assert not page.exception
     assert page.code[0].value.startswith("# A job of 256 GPUs that computes 14 days meets")

@@ -127,7 +127,7 @@ def alike(store: Store, selection: Selection, *, by_partition: bool) -> bool:
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(3), *(pytest.param(range(n, n + 25), marks=pytest.mark.slow)
+    "seeds", [range(1), *(pytest.param(range(n, n + 25), marks=pytest.mark.slow)
                           for n in range(0, 200, 25))]
 )  # fmt: skip
 def test_sums_by_day_are_those_of_rows(tmp_path: Path, seeds: range) -> None:
