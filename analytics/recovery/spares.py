@@ -11,14 +11,14 @@ from scipy import special
 from analytics import validate
 
 if TYPE_CHECKING:
-    from analytics.arrays import Floats
+    from analytics.arrays import Floats, Ints
     from analytics.estimate import Estimate
     from analytics.reliability.availability import OutAtOnce
 
 ENOUGH: Final = 0.99
 """Share of the time for which spares are to be enough."""
 FURTHER: Final = 2
-"""Spares that are listed beyond those that are enough at the upper bound."""
+"""Spares that are listed beyond all that are named."""
 MOST: Final = 256
 """Spares that are listed."""
 
@@ -34,7 +34,7 @@ class Spare:
     measured: float | None
     """The same of nodes drawn from the fleet as it was: that nodes go out together is in it."""
     saves: float
-    """Node-hours a day of the job that the last of them saves, by `measured` where it is known."""
+    """Node-hours a day that the last of them saves the job, by `measured` where that is known."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,10 @@ class Spares:
     keep_at: tuple[int | None, int | None]
     """The same at the bounds of `out_ratio`."""
     keep_measured: int | None
-    """The same by the fleet as it was; None where it is not known or never so many were out."""
+    """The same by the fleet as it was; None where that is not known."""
+    worth: int | None
+    """Those with which the job gains most, by the fleet as it was where that is known."""
     rows: tuple[Spare, ...]
-
-    @property
-    def worth(self) -> int:
-        """Spares of which each saves more of the job's time than it takes itself."""
-        return sum(each.spares > 0 and each.saves > 24.0 for each in self.rows)
 
 
 def spares(
@@ -74,7 +71,7 @@ def spares(
     whatever the distribution of the time to return is (Palm). As measured, m of the F nodes of the
     fleet were out for a share of the time, and N of them drawn at random have a hypergeometric
     number out. A job that lacks a node stands still, so spare k saves N x 24 h x P(X = k) a day,
-    and holds a node for 24 h.
+    and holds a node for 24 h: those are worth having at which N P(X <= k) - k is greatest.
 
     Parameters
     ----------
@@ -103,27 +100,20 @@ def spares(
         None if p is None else quantile(nodes, p, enough)
         for p in (out_ratio.value, out_ratio.lower, out_ratio.upper)
     )
+    if keep is None:
+        return Spares(nodes, out_ratio, enough, None, (low, high), None, None, ())
+    model = special.bdtr(np.arange(nodes + 1), nodes, out_ratio.value or 0.0)
     drawn = _measured(nodes, fleet)
-    keep_measured = None
-    if drawn is not None and (drawn >= enough).any():
-        keep_measured = int(np.argmax(drawn >= enough))
-    rows: list[Spare] = []
-    if keep is not None:
-        last = max(each for each in (keep, high, keep_measured) if each is not None) + FURTHER
-        k = np.arange(min(last, nodes, MOST) + 1)
-        model = special.bdtr(k, nodes, out_ratio.value or 0.0)
-        known = model if drawn is None else drawn[: len(k)]
-        saved = np.diff(np.concatenate([[0.0], known])) * nodes * 24.0
-        rows = [
-            Spare(
-                int(n),
-                float(model[n]),
-                None if drawn is None else float(drawn[n]),
-                float(saved[n]) if n else 0.0,
-            )
-            for n in k
-        ]
-    return Spares(nodes, out_ratio, enough, keep, (low, high), keep_measured, tuple(rows))
+    known = model if drawn is None else drawn
+    keep_measured = None if drawn is None else int(np.argmax(drawn >= enough))
+    worth = int(np.argmax(nodes * known - np.arange(nodes + 1)))
+    last = max(keep, high or 0, keep_measured or 0, worth) + FURTHER
+    saved = 24.0 * nodes * np.diff(known, prepend=known[0])
+    rows = tuple(
+        Spare(k, float(model[k]), None if drawn is None else float(drawn[k]), float(saved[k]))
+        for k in range(min(last, nodes, MOST) + 1)
+    )
+    return Spares(nodes, out_ratio, enough, keep, (low, high), keep_measured, worth, rows)
 
 
 def quantile(nodes: int, out_ratio: float, enough: float) -> int:
@@ -137,27 +127,25 @@ def quantile(nodes: int, out_ratio: float, enough: float) -> int:
 
 
 def _measured(nodes: int, fleet: OutAtOnce | None) -> Floats | None:
-    """Share of the time in which at most 0, 1, 2 ... of so many nodes of the fleet are out; None
-    where the fleet is smaller."""
+    """Share of the time in which at most 0, 1, 2 ... of so many nodes of the fleet are out, shape
+    (nodes + 1,); None where the fleet is smaller."""
     if fleet is None or nodes > fleet.nodes:
         return None
-    most = min(nodes, fleet.nodes, MOST + FURTHER)
-    k = np.arange(most + 1)
-    exactly = np.zeros(most + 1)
-    log = special.gammaln
-
-    def choose(n: Floats, m: Floats) -> Floats:
-        possible = (m >= 0) & (m <= n)
-        with np.errstate(invalid="ignore"):
-            logs: Floats = log(n + 1.0) - log(m + 1.0) - log(n - m + 1.0)
-        return np.where(possible, logs, -np.inf)
-
-    every = np.full(most + 1, float(fleet.nodes))
+    k = np.arange(min(nodes, max(fleet.ratio_by_out)) + 1)
+    exactly = np.zeros(nodes + 1)
     for out, ratio in fleet.ratio_by_out.items():
-        logs = (
-            choose(np.full(most + 1, float(out)), k.astype(float))
-            + choose(np.full(most + 1, float(fleet.nodes - out)), nodes - k.astype(float))
-            - choose(every, np.full(most + 1, float(nodes)))
+        log_chance = (
+            _log_choices(out, k)
+            + _log_choices(fleet.nodes - out, nodes - k)
+            - _log_choices(fleet.nodes, np.array(nodes))
         )
-        exactly += ratio * np.exp(logs)
+        exactly[k] += ratio * np.exp(log_chance)
     return np.minimum(np.cumsum(exactly), 1.0)
+
+
+def _log_choices(of: int, some: Ints) -> Floats:
+    """Logarithm of the number of ways to choose some of so many; -inf where there is none."""
+    held = np.clip(some, 0, of)
+    logs = special.gammaln(of + 1) - special.gammaln(held + 1) - special.gammaln(of - held + 1)
+    found: Floats = np.where(held == some, logs, -np.inf)
+    return found

@@ -14,7 +14,7 @@ from analytics.reliability.dispersion import FEWEST_WEEKS, MONDAY
 from analytics.reliability.failure_rate import failure_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from analytics.arrays import Bools, Floats, Ints
 
@@ -41,6 +41,16 @@ class Spans:
     def some(self, which: Bools) -> Spans:
         """Some of them."""
         return Spans(self.node[which], self.start_s[which], self.end_s[which])
+
+    @classmethod
+    def joined(cls, parts: Iterable[Spans]) -> Spans:
+        """All of several."""
+        each = [cls(*(np.zeros(0, dtype=np.int64),) * 3), *parts]
+        return cls(
+            np.concatenate([part.node for part in each]),
+            np.concatenate([part.start_s for part in each]),
+            np.concatenate([part.end_s for part in each]),
+        )
 
 
 @dataclass(frozen=True)
@@ -194,6 +204,7 @@ def ratios(found: States, *, conf_level: float = CONF_LEVEL) -> Ratios:
     cells = [by_node, *([weeks] if len(weeks) >= FEWEST_WEEKS else [])]
 
     def share(some: Sequence[int], of: Sequence[int] = range(4)) -> Estimate:
+        """Of the time in some states, the share of those among them."""
         return _share(
             [(each[:, some].sum(axis=1), each[:, of].sum(axis=1)) for each in cells], conf_level
         )
@@ -275,6 +286,7 @@ def occurrence(
     up = sums[:, UP] / 3600.0
 
     def rate(times: Ints) -> Estimate:
+        """Of what began at these times, by the hour up."""
         n = np.histogram(times, np.append(edges, edges[-1] + DAY_S))[0]
         days = (edges // DAY_S).astype("datetime64[D]")
         kept = (up > 0) | (n > 0)
@@ -380,9 +392,8 @@ def whole_groups(found: States, group: Ints, most: int = 64) -> list[WholeGroups
     nodes or none.
 
     A group is whole while as many of its nodes are up as it ever has. With reconfiguration a job of
-    G - k groups runs while at most k of G are not whole; one on
-    groups named before runs while none of those is among the m that are not: for C(G - m, G - k) /
-    C(G, G - k) of all choices.
+    G - k groups runs while at most k of G are not whole; one on groups named before runs while none
+    of those is among the m that are not: for C(G - m, G - k) / C(G, G - k) of all choices.
 
     Parameters
     ----------
@@ -397,22 +408,16 @@ def whole_groups(found: States, group: Ints, most: int = 64) -> list[WholeGroups
     inside = group[found.spans.node] >= 0
     spans = found.spans.some(inside)
     of_group = States(Spans(group[spans.node], spans.start_s, spans.end_s), found.state[inside])
-    names, n_nodes = np.unique(group[np.unique(spans.node)], return_counts=True)
-    n = len(names)
+    n_nodes = np.bincount(group[np.unique(spans.node)])
+    n = int(np.count_nonzero(n_nodes))
     if n < 2 or n_nodes.max() < 2:
         return []
-    whole = _joined_all(
-        [
-            _all_there(of_group.of(UP).some(of_group.of(UP).node == name), int(count))
-            for name, count in zip(names, n_nodes, strict=True)
-        ]
-    )
-    lasted, n_whole, _ = _sweep(whole, of_group.spans)
+    lasted, n_whole, _ = _sweep(_whole(of_group.of(UP), n_nodes), of_group.spans)
     n_out = n - n_whole
     total = float(lasted.sum())
     seconds = of_group.seconds()[0]
     up = float(seconds[UP]) / float(seconds.sum())
-    size = float(n_nodes.mean())
+    size = float(n_nodes[n_nodes > 0].mean())
     shares = []
     for k in _counts(min(most, n)):
         logs = special.gammaln
@@ -450,20 +455,12 @@ def _sweep(out: Spans, there: Spans) -> tuple[Ints, Ints, Ints]:
     return lasted[some], n_out[some], n_there[some]
 
 
-def _all_there(up: Spans, n_nodes: int) -> Spans:
-    """Times in which all nodes of a group are up."""
+def _whole(up: Spans, n_nodes: Ints) -> Spans:
+    """Times in which as many nodes of a group are up as it has."""
+    group = np.tile(up.node, 2)
     at = np.concatenate([up.start_s, up.end_s])
-    step = np.concatenate([np.ones(len(up.node), np.int64), -np.ones(len(up.node), np.int64)])
-    order = np.argsort(at, kind="stable")
-    at, n_up = at[order], np.cumsum(step[order])
-    all_up = np.flatnonzero((n_up[:-1] >= n_nodes) & (np.diff(at) > 0))
-    return Spans(np.zeros(len(all_up), np.int64), at[all_up], at[all_up + 1])
-
-
-def _joined_all(parts: Sequence[Spans]) -> Spans:
-    """Spans of several groups together."""
-    return Spans(
-        np.concatenate([np.full(len(part.node), place) for place, part in enumerate(parts)]),
-        np.concatenate([part.start_s for part in parts]),
-        np.concatenate([part.end_s for part in parts]),
-    )
+    step = np.repeat([1, -1], len(up.node))
+    order = np.lexsort((at, group))
+    group, at, n_up = group[order], at[order], np.cumsum(step[order])  # 0 after each group
+    whole = np.flatnonzero((n_up[:-1] >= n_nodes[group[:-1]]) & (np.diff(at) > 0))
+    return Spans(group[whole], at[whole], at[whole + 1])

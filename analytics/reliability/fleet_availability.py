@@ -88,6 +88,11 @@ class Out:
         """Ordinal in `STATES`."""
         return KINDS[outage_bucket(self.state, planned=self.planned)]
 
+    @property
+    def says_planned(self) -> bool:
+        """Whether it tells if somebody planned it; a failure log does not."""
+        return self.kind == PLANNED or (self.planned is not None and not self.logged)
+
 
 @dataclass(frozen=True)
 class Repairs:
@@ -239,7 +244,7 @@ def fleet_availability(
     n_of_node = np.bincount(begun.node, minlength=len(names))
     racks = _racks(known)
     logged = any(each.logged for each in of_nodes)
-    timed = Spans(*(column[:0] for column in vars(begun).values())) if logged else begun
+    timed = Spans.joined([]) if logged else begun
     return FleetAvailability(
         ratios(found, **chance),
         occurrence(found, begun.start_s, planned.start_s, seed=seed, **chance),
@@ -251,7 +256,7 @@ def fleet_availability(
         *_parts(found, names, racks, n_of_node, conf_level),
         tuple(_still_out(of_nodes, _open(unplanned, names, _period(there)[1]))),
         _starts(_outages(of_nodes, place).spans, there),
-        any(each.kind == PLANNED or _says(each) for each in of_nodes),
+        any(each.says_planned for each in of_nodes),
         logged,
         tuple(sorted({each.cluster for each in spells} - recorded)),
         to_drain(timed, *_placed(failures, place), **chance),
@@ -269,15 +274,9 @@ def _placed(moments: Sequence[Moment], place: Mapping[tuple[str, str], int]) -> 
 
 def _ordinals(names: Sequence[tuple[str, str]], racks: Mapping[tuple[str, str], str]) -> Ints:
     """The ordinal of the rack of each node; -1 where it is not known."""
-    ordinal = {rack: number for number, rack in enumerate(dict.fromkeys(racks.values()))}
-    return np.array(
-        [ordinal[racks[name]] if name in racks else -1 for name in names], dtype=np.int64
-    )
-
-
-def _says(each: Out) -> bool:
-    """Whether a record says if it was planned; a failure log does not."""
-    return each.planned is not None and not each.logged
+    ordinal = {rack: number for number, rack in enumerate(sorted(set(racks.values())))}
+    found = (ordinal[racks[name]] if name in racks else -1 for name in names)
+    return np.fromiter(found, dtype=np.int64, count=len(names))
 
 
 def _outages(rows: Sequence[Out], place: Mapping[tuple[str, str], int]) -> Outages:
@@ -356,14 +355,7 @@ def _watched(
         for first, last in _between(gaps.get(cluster, ()), begin, end):
             start, until = np.maximum(whole.start_s, first), np.minimum(whole.end_s, last)
             parts.append(Spans(whole.node, start, until).some(until > start))
-    nothing = np.zeros(0, dtype=np.int64)
-    if not parts:
-        return Spans(nothing, nothing, nothing)
-    return Spans(
-        np.concatenate([each.node for each in parts]),
-        np.concatenate([each.start_s for each in parts]),
-        np.concatenate([each.end_s for each in parts]),
-    )
+    return Spans.joined(parts)
 
 
 def _between(gaps: Iterable[Stretch], begin: int, end: int) -> Iterable[tuple[int, int]]:
@@ -420,11 +412,7 @@ def _begun(spans: Spans, there: Spans) -> Bools:
     return began
 
 
-def _repairs(
-    hours: Floats,
-    is_open: Bools,
-    conf_level: float,
-) -> Repairs:
+def _repairs(hours: Floats, is_open: Bools, conf_level: float) -> Repairs:
     n, n_open = len(hours), int(is_open.sum())
     if n_open == n:
         nothing = unknown(conf_level, 0)
@@ -469,6 +457,7 @@ def _parts(
             grouped[name[0], racks[name]].append(number)
 
     def parts(groups: Mapping[tuple[str, str], list[int]]) -> list[Part]:
+        """Groups of nodes, the first with intervals."""
         found = [
             Part(
                 name,

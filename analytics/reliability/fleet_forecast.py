@@ -14,9 +14,7 @@ from analytics.reliability.fleet_trend import FIRST_DAY, seen_rows
 from analytics.reliability.forecast import Forecast, forecast, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterable, Iterator, Mapping
 
     from analytics.arrays import Floats, Ints
     from analytics.frames import FailureCounts
@@ -130,17 +128,18 @@ def fleet_forecast(
             foretold[cluster] = found
     ahead = sum(each.ahead for each in foretold.values())
     month = together([each.month for each in foretold.values()], MONTH * ahead, conf_level)
+    n_seen = round(float(failures.sum()))
     return FleetForecast(
         month,
         together([each.quarter for each in foretold.values()], QUARTER * ahead, conf_level),
-        _by_cause(month, causes, round(float(failures.sum())), **chance),
+        tuple(_by_cause(month, causes, n_seen, **chance)),
         _earlier(foretold.values(), conf_level),
         FIRST_DAY + timedelta(days=last),
         ahead,
         unit,
         scope,
         {c: replace(each.weeks, a_day=each.ahead) for c, each in foretold.items()},
-        round(float(failures.sum())),
+        n_seen,
         tuple(not_foretold),
     )
 
@@ -168,6 +167,7 @@ def _of_cluster(
     weeks, before = by_week(failures, held, age), by_week(failures, held, age - MONTH)
 
     def of(known: Weeks, n_days: int, each: float) -> Forecast:
+        """Of so many days from what is known, with so much exposure each day."""
         coming = np.full(n_days // WEEK, WEEK * each)
         return forecast(known.failures, known.exposure, coming, **chance)
 
@@ -225,35 +225,26 @@ def weeks_of(days: float, a_day: float) -> list[float]:
 
 def drawn_by_cause(
     foretold: Forecast, causes: Mapping[str, int], n: int, seed: int
-) -> NDArray[np.int64] | None:
-    """Drawn counts by cause, the most frequent first and what has none last; shape (draws,
-    n_causes + 1). None where there is nothing to share out."""
+) -> dict[str, Ints]:
+    """Drawn counts of each cause, the most frequent first and of none, "", last; shape (draws,).
+    Empty where there is nothing to share out."""
     if not len(foretold.drawn) or not causes or sum(causes.values()) > n:
-        return None
-    counts = [number for _, number in sorted(causes.items(), key=lambda item: (-item[1], item[0]))]
-    seen: Floats = np.array([*counts, n - sum(counts)]) + DRAWS_OF_CAUSE
+        return {}
+    ordered = dict(sorted(causes.items(), key=lambda item: (-item[1], item[0])))
+    seen: Floats = np.array([*ordered.values(), n - sum(causes.values())]) + DRAWS_OF_CAUSE
     generator = np.random.default_rng(seed)
     shares = generator.dirichlet(seen, len(foretold.drawn))
-    return generator.multinomial(foretold.drawn.astype(np.int64), shares)
+    drawn = generator.multinomial(foretold.drawn.astype(np.int64), shares)
+    return dict(zip([*ordered, ""], drawn.T, strict=True))
 
 
 def _by_cause(
     month: Forecast, causes: Mapping[str, int], n: int, *, conf_level: float, seed: int
-) -> tuple[tuple[str, Estimate], ...]:
+) -> Iterator[tuple[str, Estimate]]:
     """What comes, shared out by cause."""
-    drawn = drawn_by_cause(month, causes, n, seed)
-    if drawn is None:
-        return ()
-    named = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    rest = n - sum(causes.values())
     tail = (1.0 - conf_level) / 2.0
-    low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
-    named.append(("", rest))
-    found = [
-        (cause, Estimate(float(mean), float(lower), float(upper), conf_level, number))
-        for (cause, number), mean, lower, upper in zip(
-            named, drawn.mean(axis=0), low, high, strict=True
-        )
-        if cause or number
-    ]
-    return tuple(found)
+    for cause, drawn in drawn_by_cause(month, causes, n, seed).items():
+        seen = causes[cause] if cause else n - sum(causes.values())
+        if cause or seen:
+            low, high = np.quantile(drawn, [tail, 1.0 - tail], method="inverted_cdf").tolist()
+            yield cause, Estimate(float(drawn.mean()), low, high, conf_level, seen)

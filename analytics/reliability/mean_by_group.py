@@ -139,16 +139,11 @@ def _within(there: Spans, stretches: Sequence[tuple[int, int]]) -> Spans:
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((begin, end))
-    nothing = there.some(np.zeros(len(there.node), dtype=bool))
-    parts = [nothing]
+    parts = []
     for begin, end in joined:
         cut = Spans(there.node, np.maximum(there.start_s, begin), np.minimum(there.end_s, end))
         parts.append(cut.some(cut.end_s > cut.start_s))
-    node, start_s, end_s = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("node", "start_s", "end_s")
-    )
-    return Spans(node, start_s, end_s)
+    return Spans.joined(parts)
 
 
 def _of(there: Spans, node: Ints, at_s: Ints, chosen: Bools, conf_level: float) -> MeanCumulative:

@@ -143,6 +143,7 @@ def _variance(there: Spans, events: tuple[Ints, Ints, Floats], times: Ints) -> F
     square = step**2
 
     def share(until: Ints) -> Floats:
+        """Squares of the steps up to then."""
         return _summed(square, at, until)
 
     for who, start, end in zip(

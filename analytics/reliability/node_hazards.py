@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from analytics.nodes.chance import discoveries
 from analytics.reliability.hazards import hazard_ratios
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 MOST_LEVELS: Final = 12
 """Levels of a fact with a ratio of their own; the others count as one."""
 LEAST_OF_LEVEL: Final = 5
-"""Nodes failing in a step below which a level has none."""
+"""Failed steps that a level needs to have one."""
 LEAST_NODES: Final = 3
-"""Nodes on which that must have been: what one node does is no property of its level."""
+"""Nodes on which they must have been: what one node does is no property of its level."""
 LEAST_EVENTS: Final = 10
-"""The same of all below which nothing is told."""
+"""Failed steps that the model needs."""
 MOST_INCIDENTS: Final = 5
 """Incidents before from which more count as so many."""
 RECENT_DAYS: Final = 90
@@ -111,7 +111,11 @@ def node_hazards(
     nodes = {name: place for place, name in enumerate(dict.fromkeys(names))}
     node = np.array([nodes[name] for name in names], dtype=np.int64)
     step = rows["step"].astype(np.int64)
-    failed, recent, n_unplaced = _struck(rows, node, incidents, nodes, days)
+    struck = {
+        key for key, inside in zip(_keys(incidents), incidents["inside"], strict=True) if inside
+    }
+    failed = np.fromiter((key in struck for key in _keys(rows)), dtype=np.bool_, count=len(node))
+    recent = _recent(rows, node, incidents, nodes, days)
     n_events = int(failed.sum())
     columns = _columns(rows, node, failed)
     before = _Column("incidents", "", "", recent)
@@ -136,8 +140,17 @@ def node_hazards(
                 rows["exposure"] * days,
             )
         )
+    clusters = set(steps["cluster"].tolist())
+    unplaced = {key for key in struck if key[0] in clusters}.difference(_keys(steps))
     return NodeHazards(
-        found, model, len(nodes), n_events, days, without, n_unplaced, _largest(model, list(nodes))
+        found,
+        model,
+        len(nodes),
+        n_events,
+        days,
+        without,
+        len(unplaced),
+        _largest(model, list(nodes)),
     )
 
 
@@ -153,23 +166,18 @@ class _Column:
     """Whether enough failed there: else it is in the model, and no ratio is told."""
 
 
-def _struck(
+def _keys(rows: Columns) -> Iterator[tuple[Any, ...]]:
+    """What tells apart which steps of which nodes are meant."""
+    names = ("cluster", "node", "step", "level", "age")
+    return zip(*(rows[name].tolist() for name in names), strict=True)
+
+
+def _recent(
     rows: Columns, node: Ints, incidents: Columns, nodes: Mapping[str, int], days: int
-) -> tuple[Bools, Floats, int]:
-    """Of each row whether its node failed in it, and how many incidents it had had before; and how
-    many incidents of the period no row holds."""
+) -> Floats:
+    """How many incidents the node of each row had had in the `RECENT_DAYS` before it."""
     of = zip(incidents["cluster"], incidents["node"], strict=True)
     place = np.array([nodes.get(f"{c}/{n}", -1) for c, n in of], dtype=np.int64)
-    keys = ("step", "level", "age")
-    told = zip(*(incidents[name].tolist() for name in keys), strict=True)
-    struck = {
-        (at, *key)
-        for at, inside, key in zip(place.tolist(), incidents["inside"].tolist(), told, strict=True)
-        if at >= 0 and inside
-    }
-    here = [*zip(node.tolist(), *(rows[name].tolist() for name in keys), strict=True)]
-    failed: Bools = np.fromiter((key in struck for key in here), dtype=np.bool_, count=len(here))
-    n_unplaced = len(struck - {*here})
     at = incidents["failed_us"].astype(np.int64)[place >= 0] // 1_000_000
     # Places of nodes apart by more than all time, so that one sorted array holds all of them.
     apart = np.int64(2**44)
@@ -178,7 +186,7 @@ def _struck(
     before = np.searchsorted(ordered, begin, side="left")
     since = np.searchsorted(ordered, begin - RECENT_DAYS * DAY_S, side="left")
     recent: Floats = np.minimum(before - since, MOST_INCIDENTS).astype(np.float64)
-    return failed, recent, n_unplaced
+    return recent
 
 
 def _columns(rows: Columns, node: Ints, failed: Bools) -> dict[str, _Column]:
@@ -249,12 +257,10 @@ def _told(
     columns: Sequence[_Column], ratios: Sequence[HazardRatio], failed: Bools, node_days: Floats
 ) -> list[Covariate]:
     """Each covariate with its ratio, strongest first."""
-    p = np.array([1.0 if r.p_value is None else r.p_value for r in ratios])
-    apart = discoveries(p, FALSE_ALARMS).tolist()
+    told = [pair for pair in zip(columns, ratios, strict=True) if pair[0].enough]
+    p = np.array([1.0 if ratio.p_value is None else ratio.p_value for _, ratio in told])
     found = []
-    for column, ratio, stands_out in zip(columns, ratios, apart, strict=True):
-        if not column.enough:
-            continue
+    for (column, ratio), stands_out in zip(told, discoveries(p, FALSE_ALARMS), strict=True):
         there = column.values > 0
         found.append(
             Covariate(

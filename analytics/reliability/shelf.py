@@ -79,17 +79,14 @@ def shelf(
     ]  # fmt: skip
     ahead = sum(lead_days * weeks.a_day for weeks in found.weeks.values())
     drawn = drawn_by_cause(together(of_each, ahead, enough), causes, found.seen, seed)
-    if drawn is None:
-        return ()
-    ordered = sorted(causes, key=lambda cause: (-causes[cause], cause))
     parts = []
-    for component in dict.fromkeys(components[cause] for cause in ordered if cause in known):
-        own = [place for place, cause in enumerate(ordered) if components.get(cause) == component]
-        count = drawn[:, own].sum(axis=1)
+    for component in {components[cause] for cause in known if drawn}:
+        own = [cause for cause in known if components[cause] == component]
+        count = np.sum([drawn[cause] for cause in own], axis=0)
         parts.append(
             Part(
                 component,
-                sum(causes[ordered[place]] for place in own),
+                sum(known[cause] for cause in own),
                 float(count.mean()),
                 int(np.quantile(count, enough, method="inverted_cdf")),
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.recovery.spares import ENOUGH, Spares, spares
-from app.answers.content import Answer, Missing, Number
+from app.answers.content import Answer, Missing, Number, composed
 from app.answers.described import Rows, field
 from app.answers.reliability import availability, mttf
 from app.words import numbers
@@ -18,7 +18,7 @@ from data.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from analytics.reliability.fleet_availability import FleetAvailability
+    from analytics.reliability.availability import OutAtOnce
     from app.answers.content import Block
     from app.ask import Ask
     from data.filters import Selection
@@ -41,6 +41,7 @@ class _Asked:
     """A job, and what is known of its nodes."""
 
     found: Spares
+    fleet: OutAtOnce | None
     basis: str
     why: Missing | None
 
@@ -64,27 +65,21 @@ def answer(
     """
     if out_ratio is not None and not 0 <= out_ratio < 1:
         raise DataError(f"the share of time that a node is out must be in [0, 1), got {out_ratio}")
-    fleet = ask(availability.measured, selection, **chance)
-    why = None if out_ratio is not None else availability.missing(fleet, selection)
-    share = fleet.ratios.unplanned
-    if out_ratio is not None:
+    if out_ratio is None:
+        fleet = ask(availability.measured, selection, **chance)
+        share, at_once, basis = fleet.ratios.unplanned, fleet.at_once, MEASURED
+        why = availability.missing(fleet, selection)
+    else:
         share = Estimate(out_ratio, out_ratio, out_ratio, chance.get("conf_level", CONF_LEVEL), 0)
-    asked = _Asked(
-        spares(
-            nodes or _usual_nodes(ask, selection, fleet),
-            share,
-            fleet=fleet.at_once if out_ratio is None else None,
-            enough=enough,
-        ),
-        MEASURED if out_ratio is None else TYPED,
-        why,
-    )
+        at_once, basis, why = None, TYPED, None
+    nodes = nodes or _usual_nodes(ask, selection, at_once)
+    asked = _Asked(spares(nodes, share, fleet=at_once, enough=enough), at_once, basis, why)
     rows = Rows(SPARES, asked.found.rows)
     return Answer(
         _sentence(asked),
         tuple(_headlines(asked)),
         tuple(_blocks(asked, rows)),
-        notes=tuple(_notes(asked, fleet)),
+        notes=tuple(_notes(asked)),
         record={
             "nodes": asked.found.nodes,
             "out_ratio": asked.found.out_ratio,
@@ -94,7 +89,7 @@ def answer(
             "keep_lower": asked.found.keep_at[0],
             "keep_upper": asked.found.keep_at[1],
             "keep_as_the_fleet_was": asked.found.keep_measured,
-            "worth": asked.found.worth if asked.found.rows else None,
+            "worth": asked.found.worth,
             "spares": rows.records(),
             "reason": None if why is None else why.finding,
         },
@@ -102,13 +97,13 @@ def answer(
     )
 
 
-def _usual_nodes(ask: Ask, selection: Selection, fleet: FleetAvailability) -> int:
+def _usual_nodes(ask: Ask, selection: Selection, fleet: OutAtOnce | None) -> int:
     """Nodes of the largest usual job; of the whole fleet where no job states GPUs."""
     gpus = ask(mttf.usual_size, selection)
     per_node = ask(mttf.measured, selection).gpus_per_node if gpus else None
     if gpus and per_node:
         return max(1, round(gpus / per_node))
-    return fleet.at_once.nodes if fleet.at_once else KNOWN_NODES
+    return fleet.nodes if fleet else KNOWN_NODES
 
 
 def _nodes(asked: _Asked) -> str:
@@ -126,24 +121,32 @@ def _sentence(asked: _Asked) -> str:
 
 
 def _headlines(asked: _Asked) -> Iterator[Number]:
-    found = asked.found
+    found, fleet = asked.found, asked.fleet
     terms = (of_recovery.KEEP, of_recovery.KEEP_MEASURED, of_recovery.WORTH)
     if found.keep is None:
         for term in terms:
             yield Number(term, numbers.UNKNOWN, "cannot be judged")
         return
     low, high = found.keep_at
-    interval = f"{low} to {high}" if low is not None and high is not None and low != high else ""
-    yield Number(
-        terms[0], numbers.count(found.keep), interval, interval, exact=found.keep, unit="spares"
-    )
-    measured = found.keep_measured
-    if measured is None:
-        why = "no fleet to draw from" if asked.basis == TYPED else "the fleet is smaller"
-        yield Number(terms[1], numbers.UNKNOWN, why)
+    n = numbers.count(found.out_ratio.n)
+    if asked.basis == TYPED:
+        interval, basis = "", "of a stated share"
+    elif low is None or high is None:
+        interval, basis = "", f"n = {n}"
     else:
-        yield Number(terms[1], numbers.count(measured), "", exact=measured, unit="spares")
-    yield Number(terms[2], numbers.count(found.worth), "", exact=found.worth, unit="spares")
+        interval = f"{low} to {high}"
+        basis = f"{interval} ({numbers.level(found.out_ratio)}), n = {n}"
+    yield Number(terms[0], numbers.count(found.keep), basis, interval, n, found.keep, "spares")
+    drawn = "" if fleet is None else f"drawn from {numbers.counted(fleet.nodes, 'node')}"
+    if found.keep_measured is None:
+        why = "the fleet is smaller" if fleet else "no fleet to draw from"
+        yield composed(terms[1], numbers.UNKNOWN, why)
+    else:
+        keep = found.keep_measured
+        yield composed(terms[1], numbers.count(keep), drawn, exact=keep, unit="spares")
+    basis = "if nodes go out one by one" if found.keep_measured is None else drawn
+    worth = found.worth
+    yield composed(terms[2], numbers.count(worth), basis, exact=worth, unit="spares")
 
 
 def _blocks(asked: _Asked, rows: Rows) -> Iterator[Block]:
@@ -153,7 +156,7 @@ def _blocks(asked: _Asked, rows: Rows) -> Iterator[Block]:
     yield rows.table("spares", "Spares, and what the last one saves")
 
 
-def _notes(asked: _Asked, fleet: FleetAvailability) -> Iterator[str]:
+def _notes(asked: _Asked) -> Iterator[str]:
     found = asked.found
     if found.keep is None:
         return
@@ -166,10 +169,10 @@ def _notes(asked: _Asked, fleet: FleetAvailability) -> Iterator[str]:
             f"{numbers.percent(found.out_ratio.upper)}), from out of service to return."
         )
     yield (
-        "A job that lacks a node stands still: a spare is worth having while it saves more than "
-        "the 24 node-hours a day that it takes."
+        "A job that lacks a node stands still: those spares are worth having that save it the most "
+        "node-hours beyond the 24 a day that each takes."
     )
     if found.keep_measured is not None and found.keep_measured > found.keep:
         yield f"As the fleet was it needs {found.keep_measured}: nodes go out together."
-    if asked.basis == MEASURED and fleet.at_once is None:
+    if asked.basis == MEASURED and asked.fleet is None:
         yield "How many nodes were out at once is told of one cluster: choose one."

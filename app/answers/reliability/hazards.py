@@ -147,9 +147,11 @@ def _of(one: Found, each: Covariate) -> str:
 def _headlines(one: Found) -> Iterator[Number]:
     hazards = one.hazards
     if one.sight.none:
-        yield from map(sight.number, (of_reliability.HAZARD_RATIO, of_reliability.FRAILTY))
+        yield from map(sight.number, (of_reliability.RATIOS_APART, of_reliability.FRAILTY))
         return
     if hazards.model is None:
+        for term in (of_reliability.RATIOS_APART, of_reliability.FRAILTY):
+            yield Number(term, numbers.UNKNOWN, f"n = {hazards.n_events}")
         return
     apart = sum(each.stands_out for each in hazards.covariates)
     tested = sum(each.ratio.p_value is not None for each in hazards.covariates)
@@ -283,5 +285,6 @@ def _record(one: Found, rows: Rows) -> dict[str, Any]:
         "steady_p": None if model is None else model.steady_p,
         "log_likelihood": None if model is None else model.log_likelihood,
         "node_days_of_unknown_level": hazards.without,
+        "failed_steps_left_out": hazards.unplaced,
         **sight.record(one.sight),
     }

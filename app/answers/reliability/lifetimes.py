@@ -27,10 +27,11 @@ from app.words.cells import Column
 from app.words.glossary import of_reliability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from analytics.estimate import Estimate
     from app.answers.content import Block
+    from app.answers.reliability.lives import Cause
     from app.ask import Ask
     from app.words.terms import Term
     from data.filters import Selection
@@ -346,7 +347,7 @@ def _notes(found: Lifetimes) -> Iterator[str]:
 
 
 def _record(found: Lifetimes) -> dict[str, Any]:
-    curve, lives = found.curve, found.lives
+    curve, lives, ages = found.curve, found.lives, _ages(found)
     hazard, shape = hazard_of(found.fits)
     return {
         "unit": found.unit or None,
@@ -359,7 +360,7 @@ def _record(found: Lifetimes) -> dict[str, Any]:
         "restricted_mean": curve.restricted_mean(),
         "hazard": hazard,
         "shape": shape,
-        "ages": [asdict(row) for row in _ages(found)],
+        "ages": [asdict(row) for row in ages],
         "curve": {
             "age": curve.age.tolist(),
             "survival": curve.survival.tolist(),
@@ -386,24 +387,7 @@ def _record(found: Lifetimes) -> dict[str, Any]:
             }
             for fit in found.fits
         ],
-        "causes": [
-            {
-                "cause": cause.incidence.cause,
-                "n_deaths": cause.incidence.n_deaths,
-                "age": cause.incidence.age.tolist(),
-                "incidence": cause.incidence.incidence.tolist(),
-                "by_age": [
-                    {
-                        "age": row.age,
-                        "incidence": cause.incidence.at(row.age),
-                        "survival_without": cause.without.at(row.age),
-                    }
-                    for row in _ages(found)
-                ],
-                "gray": None if cause.test is None else asdict(cause.test),
-            }
-            for cause in found.causes
-        ],
+        "causes": [_cause_record(cause, [row.age for row in ages]) for cause in found.causes],
         "groups": [
             asdict(group) | ({"rate": None} if found.kind.rate is None else {})
             for group in found.groups
@@ -412,6 +396,26 @@ def _record(found: Lifetimes) -> dict[str, Any]:
         "log_rank": None if found.test is None else asdict(found.test),
         "conf_level": curve.conf_level,
         **({} if found.sight is None else sight.record(found.sight)),
+    }
+
+
+def _cause_record(cause: Cause, ages: Sequence[float]) -> dict[str, Any]:
+    """A cause: its steps, and what it does at round ages."""
+    incidence = cause.incidence
+    return {
+        "cause": incidence.cause,
+        "n_deaths": incidence.n_deaths,
+        "age": incidence.age.tolist(),
+        "incidence": incidence.incidence.tolist(),
+        "by_age": [
+            {
+                "age": age,
+                "incidence": incidence.at(age),
+                "survival_without": cause.without.at(age),
+            }
+            for age in ages
+        ],
+        "gray": None if cause.test is None else asdict(cause.test),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analytics.estimate import CONF_LEVEL
 from analytics.reliability.mean_by_group import (
@@ -21,6 +21,8 @@ from data.errors import DataError
 from data.queries import node_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from analytics.reliability.sight import Sight
     from app.ask import Ask
     from data.filters import Selection
@@ -32,8 +34,8 @@ MOST = 50
 MOST_DRAWN = 6
 GROUPS = (
     field("level", "Level", of="name"),
-    field("nodes", "Nodes", "count", "curve.n_nodes"),
-    field("failures", "Failures", "count", "curve.n_events"),
+    field("nodes", "Nodes", "count", "at_once.n_nodes"),
+    field("failures", "Failures", "count", "at_once.n_events"),
     field("failures_per_node", "Failures of a node", "rate", "last", unit="failures"),
     field(
         "others_per_node", "Of one of the others then", "rate", "last_of_others", unit="failures"
@@ -119,7 +121,7 @@ def answer(ask: Ask, selection: Selection, fact: str, *, conf_level: float = CON
     )
 
 
-def _notes(found: Measured, words: str) -> Any:
+def _notes(found: Measured, words: str) -> Iterator[str]:
     yield (
         "Each is compared with all others together while both had nodes, at a false-discovery rate "
         f"of {numbers.percent(FALSE_ALARMS)}. Of {FEWEST_FAILURES - 1} failures or "

@@ -23,7 +23,9 @@ KEEP_MEASURED = Term(
 )
 WORTH = Term(
     "Spares worth having",
-    "Spares of which each saves the job more node-hours a day than the 24 that it takes.",
+    "Spares with which a job gains most: node-hours in which it does not stand still for want of a "
+    "node, less the 24 a day that each spare takes; as the fleet was, where it is large enough.",
     unit="spares",
+    equation="the k at which N P(X <= k) - k is greatest",
     pages=_PLANNER,
 )

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from analytics.errors import AnalysisError
 from analytics.estimate import Estimate, unknown
@@ -45,7 +46,34 @@ def test_the_last_spare_saves_what_the_job_would_have_stood_still() -> None:
     still = [1 - row.enough for row in found.rows]
     for before, after, row in zip(still[:-1], still[1:], found.rows[1:], strict=True):
         assert row.saves == pytest.approx(24 * 10 * (before - after))
-    assert found.worth == sum(row.saves > 24 for row in found.rows[1:])
+    assert found.rows[0].saves == 0
+
+
+@pytest.mark.parametrize(
+    ("nodes", "out_ratio", "fleet"),
+    [
+        (10, 0.02, None),
+        (1000, 0.05, None),  # of so many the first spares save next to nothing by themselves
+        (40, 0.01, OutAtOnce(50, {0: 0.8, 1: 0.1, 12: 0.1})),
+        (50, 0.3, OutAtOnce(50, {0: 0.999, 50: 0.001})),
+    ],
+)
+def test_those_are_worth_having_with_which_the_job_gains_most(
+    nodes: int, out_ratio: float, fleet: OutAtOnce | None
+) -> None:
+    """Counted over every number of spares, and every number of the job's nodes that can be out."""
+    if fleet is None:
+        chances = [stats.binom.pmf(out, nodes, out_ratio) for out in range(nodes + 1)]
+    else:
+        chances = [
+            sum(ratio * stats.hypergeom.pmf(of_job, fleet.nodes, out, nodes)
+                for out, ratio in fleet.ratio_by_out.items())
+            for of_job in range(nodes + 1)
+        ]  # fmt: skip
+    gained = [nodes * sum(chances[: k + 1]) - k for k in range(nodes + 1)]
+    found = spares(nodes, share(out_ratio), fleet=fleet)
+    assert found.worth == gained.index(max(gained))
+    assert found.rows[-1].spares >= found.worth
 
 
 def test_bounds_are_those_of_the_share() -> None:
@@ -60,9 +88,9 @@ def test_bounds_are_those_of_the_share() -> None:
 
 def test_what_is_not_known_needs_no_number() -> None:
     found = spares(8, unknown(0.9, 0))
-    assert (found.keep, found.rows, found.worth) == (None, (), 0)
+    assert (found.keep, found.rows, found.worth) == (None, (), None)
     never = spares(8, share(0.0), fleet=OutAtOnce(8, {0: 1.0}))
-    assert (never.keep, never.keep_measured) == (0, 0)
+    assert (never.keep, never.keep_measured, never.worth) == (0, 0, 0)
     larger = spares(9, share(0.01), fleet=OutAtOnce(8, {0: 1.0}))
     assert larger.keep_measured is None  # than the fleet it would be drawn from
     for bad in ({"nodes": 0}, {"nodes": 8, "enough": 1.0}):

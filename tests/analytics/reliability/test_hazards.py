@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analytics.errors import AnalysisError
-from analytics.reliability import hazards
+from analytics.reliability import cox
 from analytics.reliability.hazards import HazardModel, hazard_ratios
 
 REFERENCES = Path(__file__).resolve().parents[2] / "references"
@@ -52,7 +52,7 @@ def test_ratios_and_their_drift_are_those_of_r() -> None:
 
 def test_a_given_frailty_is_that_of_r(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the variance is given both optimise one function of the coefficients and factors."""
-    monkeypatch.setattr(hazards, "VARIANCES", (0.5 - 1e-9, 0.5 + 1e-9))
+    monkeypatch.setattr(cox, "VARIANCES", (0.5 - 1e-9, 0.5 + 1e-9))
     found = model(groups=ROWS["node"].astype(int))
     assert coefficients(found) == pytest.approx(EXPECTED["given"], abs=1e-6)
     assert errors(found) == pytest.approx(EXPECTED["given_errors"], rel=1e-5)

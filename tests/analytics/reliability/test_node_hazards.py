@@ -139,9 +139,11 @@ def test_nodes_of_which_the_fact_is_not_known_are_left_out_and_counted() -> None
     steps, incidents = fleet(5)
     unknown = steps["node"] < "n2"
     without = float(steps["exposure"][unknown].sum())
-    steps["level"][unknown] = None
+    for table in (steps, incidents):
+        table["level"][table["node"] < "n2"] = None
     hazards = found(steps, incidents)
     assert hazards.without == pytest.approx(without)
+    assert hazards.unplaced == 0
     steps["level"][:] = None
     assert found(steps, incidents).without == 0.0  # of none it is known: the rest is still told
 
@@ -150,13 +152,14 @@ def test_what_never_ran_is_counted_and_what_was_before_is_no_failure() -> None:
     steps, incidents = fleet(6)
     alone = found(steps, incidents)
     never = further(["n1"] * 3, [40, 41, 42], "a", inside=True)
+    no_row_at_all = further(["n999"] * 2, [3, 4], "a", inside=True)
+    of_another = further(["n1"], [3], "a", inside=True)
+    of_another["cluster"] = np.array(["not asked for"], dtype=object)
     before = further(["n1"] * 3, [0, 1, 2], "a", inside=False)
-    both = {
-        name: np.concatenate([incidents[name], never[name], before[name]]) for name in INCIDENTS
-    }
-    again = found(steps, both)
+    all_ = (incidents, never, no_row_at_all, of_another, before)
+    again = found(steps, {name: np.concatenate([one[name] for one in all_]) for name in INCIDENTS})
     assert again.n_events == alone.n_events
-    assert (alone.unplaced, again.unplaced) == (0, 3)
+    assert (alone.unplaced, again.unplaced) == (0, 5)
 
 
 def test_a_level_that_fails_first_whenever_it_can_has_no_ratio() -> None:

@@ -118,4 +118,6 @@ def test_nodes_that_are_racks_of_their_own_or_of_none_have_no_groups() -> None:
     found = states(there, spans(), np.zeros(0, dtype=np.int64))
     assert whole_groups(found, np.array([0, 1])) == []
     assert whole_groups(found, np.array([-1, -1])) == []
-    assert whole_groups(states(spans(), spans(), np.zeros(0, np.int64)), np.array([])) == []
+    assert (
+        whole_groups(states(spans(), spans(), np.zeros(0, np.int64)), np.zeros(0, np.int64)) == []
+    )
