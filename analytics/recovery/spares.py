@@ -135,17 +135,17 @@ def _measured(nodes: int, fleet: OutAtOnce | None) -> Floats | None:
     exactly = np.zeros(nodes + 1)
     for out, ratio in fleet.ratio_by_out.items():
         log_chance = (
-            _log_choices(out, k)
-            + _log_choices(fleet.nodes - out, nodes - k)
-            - _log_choices(fleet.nodes, np.array(nodes))
+            log_choices(out, k)
+            + log_choices(fleet.nodes - out, nodes - k)
+            - log_choices(fleet.nodes, np.array(nodes))
         )
         exactly[k] += ratio * np.exp(log_chance)
     return np.minimum(np.cumsum(exactly), 1.0)
 
 
-def _log_choices(of: int, some: Ints) -> Floats:
+def log_choices(of: int, some: Ints) -> Floats:
     """Logarithm of the number of ways to choose some of so many; -inf where there is none."""
-    held = np.clip(some, 0, of)
+    held = np.clip(some, 0, max(of, 0))
     logs = special.gammaln(of + 1) - special.gammaln(held + 1) - special.gammaln(of - held + 1)
     found: Floats = np.where(held == some, logs, -np.inf)
     return found

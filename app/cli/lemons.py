@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The store, the days that are judged, and what to print."""
     parser.add_argument(
         "--days",
-        type=partial(options.days, most=MOST_DAYS),
+        type=partial(options.lasting, most=MOST_DAYS),
         default=28.0,
         metavar="D",
         help="days before the end of the period that are judged (default 28)",

@@ -250,12 +250,12 @@ def above_zero(text: str, most: float) -> float | None:
     return found if 0 < found <= most else None
 
 
-def days(text: str, most: float) -> float:
-    """A number of days above 0 and up to `most`."""
+def lasting(text: str, most: float, unit: str = "days") -> float:
+    """A number of days, or of another unit, above 0 and up to `most`."""
     found = above_zero(text, most)
     if found is None:
         raise argparse.ArgumentTypeError(
-            f"must be above 0 and at most {most:,.0f} days, got {text!r}"
+            f"must be above 0 and at most {most:,.0f} {unit}, got {text!r}"
         )
     return found
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--days",
-        type=partial(options.days, most=MOST_DAYS),
+        type=partial(options.lasting, most=MOST_DAYS),
         metavar="D",
         help="that the job computes",
     )
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--lead-time",
-        type=partial(options.days, most=MOST_DAYS),
+        type=partial(options.lasting, most=MOST_DAYS),
         metavar="D",
         help="how many parts to keep so that they last so many days from order to delivery",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.cli import options
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     import argparse
 
 EXAMPLE = "faultline spares --nodes 128 --store ./demo-store"
+MOST_HOURS = 87_600
+"""Ten years: no repair takes longer."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,17 +24,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the job (default those of the largest usual one)",
     )
     parser.add_argument(
-        "--out",
+        "--p-failure",
         type=float,
-        metavar="SHARE",
-        help="of its time that a node is out unplanned, in place of what the fleet had",
+        metavar="P",
+        help="share of its time that a node is out unplanned, in place of what the fleet had",
     )
     parser.add_argument(
-        "--enough",
+        "--repair-hours",
+        type=partial(options.lasting, most=MOST_HOURS, unit="hours"),
+        metavar="H",
+        help="until a failed node is back, beside the rate at which nodes of jobs fail",
+    )
+    parser.add_argument(
+        "--quantile",
         type=float,
         default=0.99,
-        metavar="SHARE",
-        help="of the time for which spares are to be enough (default 0.99)",
+        metavar="P",
+        help="share of the time for which spares are to be enough (default 0.99)",
     )
     options.add(parser, "store", "selection")
     options.add_estimate(parser)
@@ -46,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments,
         spares.answer,
         nodes=arguments.nodes,
-        out_ratio=arguments.out,
-        enough=arguments.enough,
+        out_ratio=arguments.p_failure,
+        repair_hours=arguments.repair_hours,
+        enough=arguments.quantile,
         **options.chance(arguments),
     )

@@ -28,12 +28,19 @@ KNOWN_NODES = 128
 """Of the job where no size is asked for and none is usual."""
 TYPED = "stated"
 MEASURED = "measured"
+REPAIRED = "rate x repair"
+UNKNOWN_RATE = Missing(
+    "spares", "how often nodes fail is not known.", "State the share of time that a node is out:",
+    ("faultline spares --nodes 128 --p-failure 0.0012",),
+)  # fmt: skip
 SPARES = (
     Column("spares", "Spares", "count"),
-    Column("enough", "Enough for, one by one", "ratio"),
-    field("measured", "As the fleet was", "ratio", none="not known"),
-    field("saves", "The last one saves a day", "number", unit="node-h"),
-)
+    field("p_enough", "Enough for, one by one", "ratio", of="enough"),
+    field("p_enough_as_the_fleet_was", "As the fleet was", "ratio", of="measured",
+          none="not known"),
+    field("node_hours_saved", "The last one saves a day", "number", of="saves", unit="node-h"),
+)  # fmt: skip
+DATA = Column("gpu_hours_saved", "The last one saves a day", "number", "GPU-h")
 
 
 @dataclass(frozen=True)
@@ -52,20 +59,28 @@ def answer(
     nodes: int | None = None,
     *,
     out_ratio: float | None = None,
+    repair_hours: float | None = None,
     enough: float = ENOUGH,
     **chance: Any,
 ) -> Answer:
     """Spares of a job of so many nodes, else of the usual large one; `out_ratio` in place of what
-    the fleet had; `chance` holds conf_level and seed.
+    the fleet had, or `repair_hours` beside the rate at which its nodes fail; `chance` holds
+    conf_level and seed.
 
     Raises
     ------
     DataError
-        For a share that is none.
+        For a share that is none, or for both.
     """
+    if out_ratio is not None and repair_hours is not None:
+        raise DataError("--p-failure is the share of time that repairs make: leave one out")
     if out_ratio is not None and not 0 <= out_ratio < 1:
         raise DataError(f"the share of time that a node is out must be in [0, 1), got {out_ratio}")
-    if out_ratio is None:
+    if repair_hours is not None:
+        rate = ask(mttf.measured, selection, **chance).rate.rate_per_1000_node_days
+        share, at_once, basis = _out_for(rate, repair_hours), None, REPAIRED
+        why = None if share.value is not None else UNKNOWN_RATE
+    elif out_ratio is None:
         fleet = ask(availability.measured, selection, **chance)
         share, at_once, basis = fleet.ratios.unplanned, fleet.at_once, MEASURED
         why = availability.missing(fleet, selection)
@@ -75,6 +90,7 @@ def answer(
     nodes = nodes or _usual_nodes(ask, selection, at_once)
     asked = _Asked(spares(nodes, share, fleet=at_once, enough=enough), at_once, basis, why)
     rows = Rows(SPARES, asked.found.rows)
+    per_node = ask(mttf.measured, selection).gpus_per_node
     return Answer(
         _sentence(asked),
         tuple(_headlines(asked)),
@@ -85,16 +101,41 @@ def answer(
             "out_ratio": asked.found.out_ratio,
             "out_ratio_basis": asked.basis,
             "enough_ratio": enough,
-            "keep": asked.found.keep,
+            "spares": asked.found.keep,
+            "p_enough": _at_keep(asked.found),
             "keep_lower": asked.found.keep_at[0],
             "keep_upper": asked.found.keep_at[1],
             "keep_as_the_fleet_was": asked.found.keep_measured,
             "worth": asked.found.worth,
-            "spares": rows.records(),
+            "by_spares": [
+                row | {DATA.key: per_node and row["node_hours_saved"] * per_node}
+                for row in rows.records()
+            ],
             "reason": None if why is None else why.finding,
         },
         sheet=rows.sheet(),
     )
+
+
+def _out_for(rate: Estimate, repair_hours: float) -> Estimate:
+    """Share of its time that a node is out, which fails at a rate and takes so long to return."""
+
+    def share(per_1000_node_days: float | None) -> float | None:
+        if per_1000_node_days is None:
+            return None
+        out = per_1000_node_days / 1000.0 * repair_hours / 24.0
+        return out / (1.0 + out)
+
+    return Estimate(
+        share(rate.value), share(rate.lower), share(rate.upper), rate.conf_level, rate.n
+    )
+
+
+def _at_keep(found: Spares) -> float | None:
+    """Share of the time for which those that are enough are enough, if nodes go out one by one."""
+    if found.keep is None or found.keep >= len(found.rows):
+        return None
+    return found.rows[found.keep].enough
 
 
 def _usual_nodes(ask: Ask, selection: Selection, fleet: OutAtOnce | None) -> int:
@@ -162,6 +203,13 @@ def _notes(asked: _Asked) -> Iterator[str]:
         return
     if asked.basis == TYPED:
         yield f"A node is out for {numbers.percent(found.out_ratio.value)} of its time, as stated."
+    elif asked.basis == REPAIRED:
+        yield (
+            f"A node is out for {numbers.percent(found.out_ratio.value)} of its time "
+            f"({numbers.percent(found.out_ratio.lower)} to "
+            f"{numbers.percent(found.out_ratio.upper)}): as often as nodes of jobs fail, for as "
+            "long as a repair is stated to take."
+        )
     else:
         yield (
             f"A node was out unplanned for {numbers.percent(found.out_ratio.value)} of its time "

@@ -29,3 +29,30 @@ WORTH = Term(
     equation="the k at which N P(X <= k) - k is greatest",
     pages=_PLANNER,
 )
+BEST_ETTR = Term(
+    "ETTR of the best policy",
+    "Productive over wall-clock time of a job under the policy that gets most out of it, simulated "
+    "over the failures of this site; the interval is what the counts of failures leave open, where "
+    "the rate was stated what the simulation does.",
+    unit="ratio",
+    pages=_PLANNER,
+)
+BASE_ETTR = Term(
+    "ETTR with checkpoints alone",
+    "The same of a job that stands still for each checkpoint and restarts from the last one.",
+    unit="ratio",
+    pages=_PLANNER,
+)
+WON = Term(
+    "Won by the best policy",
+    "GPU-hours that the job trains more than with checkpoints alone.",
+    unit="GPU-h",
+    pages=_PLANNER,
+)
+TIED = Term(
+    "Cannot be told apart from it",
+    "Policies whose ETTR differs from the best by no more than chance leaves open, over paired "
+    "runs or over the rates that the counts of failures allow.",
+    unit="policies",
+    pages=_PLANNER,
+)

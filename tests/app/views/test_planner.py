@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answers.efficiency import what_if
+from app.answers.recovery import policies, sites
 from app.ask import of_store
 from app.widgets.page_head import KNOWN
 from app.words.plain import titled
@@ -159,3 +160,20 @@ def test_spares_are_of_the_job_that_is_asked_for(
     assert page.title[0].value.startswith("A job of 64 nodes needs")
     (spares,) = (frame.value for frame in page.dataframe if "spares" in frame.value.columns)
     assert spares["spares"].tolist() == list(range(len(spares)))
+
+
+@pytest.mark.slow
+def test_policies_are_those_of_the_command_and_a_stated_detection_counts(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, planner_tab="Policies")
+    assert not page.exception
+    with closing(Store.open(demo_store)) as store:
+        plan = sites.of_store(of_store(store), Selection(), pipeline_nodes=16)
+        assert not isinstance(plan, str)
+        answer = policies.answer(plan)
+    assert metrics(page) == {number.term.label: number.value for number in answer.numbers}
+    later = open_page(demo_store, PAGE, planner_tab="Policies", detect="30")
+    assert (
+        metrics(later)["ETTR with checkpoints alone"] < metrics(page)["ETTR with checkpoints alone"]
+    )

@@ -33,7 +33,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     """Inputs with the store's values, the forms side by side, what moves them."""
     with notice.explained():
         usual = ettr.job_like_runs(ask, scope.selection)
-        asked = _settings(usual)
+        asked = settings(usual)
         of_store = usual.rate_per_1000_node_days == asked.rate_per_1000_node_days
         answer = kept(
             expected.answer,
@@ -55,7 +55,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         st.markdown("\n".join(f"- {escaping.escaped(note)}" for note in figures.notes))
 
 
-def _settings(usual: EttrSettings) -> EttrSettings:
+def settings(usual: EttrSettings) -> EttrSettings:
     """What the reader asks of; the store's own values until they say otherwise."""
     minutes = inputs.Within(0.0, inputs.MOST_MINUTES)
     given = (

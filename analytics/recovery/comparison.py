@@ -1,0 +1,252 @@
+"""Recovery policies side by side: which is best, and which cannot be told apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import special
+
+from analytics import validate
+from analytics.errors import OutOfRangeError
+from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.recovery.histories import MINUTES_PER_DAY, Histories
+from analytics.recovery.mechanism import KINDS
+from analytics.recovery.policy import policies
+from analytics.recovery.simulator import played
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from analytics.arrays import Bools, Floats
+    from analytics.recovery.mechanism import Mechanism
+    from analytics.recovery.policy import Policy, Site
+    from analytics.recovery.simulator import Played
+
+FAILURES: Final = 40_000
+"""Failures that are played of each policy, where nobody says how many runs."""
+RUNS: Final = (100, 5000)
+"""Fewest and most runs."""
+DRAWS: Final = 64
+"""Draws of the failure rates within what their counts leave open."""
+FAILURES_A_DRAW: Final = 400
+"""Failures that are played at each of them."""
+RUNS_A_DRAW: Final = (2, 64)
+ROUNDING: Final = 1e-12
+DAYS: Final = 30.0
+"""Of a run, where nobody says how many."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Failures by kind and the node-days in which they were counted: what a rate rests on."""
+
+    failures: Mapping[str, float]
+    node_days: float
+
+    def __post_init__(self) -> None:
+        validate.positive("node_days", self.node_days, "pass the exposure of the failures")
+
+    def drawn(self, draws: int, seed: int) -> Floats:
+        """Rates per 1,000 node-days by kind, shape (4, draws), of the posterior after Jeffreys:
+        Gamma(n + 1/2) over the node-days; a kind that is not named stays 0."""
+        generator = np.random.default_rng([seed, draws])
+        shapes = np.array([self.failures.get(kind, -0.5) + 0.5 for kind in KINDS])
+        drawn: Floats = generator.gamma(shapes[:, None], size=(len(KINDS), draws))
+        return drawn * 1000.0 / self.node_days
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """On what policies are tried: all of them on the same.
+
+    Raises
+    ------
+    OutOfRangeError
+        For days, runs or a level out of range, and a job that never fails: all policies are alike.
+    """
+
+    site: Site
+    """The job; its rates are those at which ETTR is given."""
+    counted: Counted | None = None
+    """What the rates rest on; without it they are taken as they are."""
+    days: float = DAYS
+    """Of a run."""
+    runs: int = 0
+    """How many; 0 for as many as hold about 40,000 failures."""
+    conf_level: float = CONF_LEVEL
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        validate.conf_level(self.conf_level)
+        validate.positive("days", self.days, "pass the days of a run, e.g. 30")
+        validate.nonnegative("runs", self.runs, "pass how many, or leave it out")
+        if not self.expected > 0:
+            raise OutOfRangeError("rates", "> 0", 0.0, "where nothing fails, policies are alike")
+
+    @property
+    def expected(self) -> float:
+        """Failures of a run, if it never waits."""
+        return float(self.site.hazards.per_min.sum()) * self.days * MINUTES_PER_DAY
+
+    @property
+    def histories(self) -> Histories:
+        """What befalls each run."""
+        return Histories(self.runs or int(np.clip(FAILURES / self.expected, *RUNS)), self.seed)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one policy in a trial."""
+
+    key: str
+    mechanism: Mechanism
+    main: Played
+    at_rates: Floats | None
+    """ETTR at each draw of the rates, shape (draws,); None of rates that were stated."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A policy among others."""
+
+    policy: Policy
+    rank: int
+    """1 is the best; those of one ETTR share a rank."""
+    tied_with: tuple[str, ...]
+    """Keys of those that it cannot be told apart from."""
+    ettr: Estimate
+    """With the interval that the simulation leaves open; n = runs."""
+    by_rates: Estimate | None
+    """The interval that the counts of failures leave open; None of rates that were stated."""
+    shares: Mapping[str, float]
+    """Of the wall-clock time, by part."""
+    standby: int
+    """Nodes that stand ready."""
+    lost_node_hours: float
+    """Node-hours of the job that did not train, over the days."""
+
+
+def outcome(trial: Trial, key: str, changed: Mapping[str, float] | None = None) -> Outcome:
+    """One policy in a trial, with some of its parameters as the user has them.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a policy or a parameter that does not exist.
+    """
+    if key not in policies():
+        raise OutOfRangeError(
+            "policy", f"one of {', '.join(policies())}", key, "name one, or none for all"
+        )
+    mechanism = policies()[key].mechanism(trial.site, changed)
+    main = played(trial.site.hazards, mechanism, trial.histories, days=trial.days)
+    at_rates = None if trial.counted is None else _at_rates(trial, trial.counted, mechanism)
+    return Outcome(key, mechanism, main, at_rates)
+
+
+def ranking(trial: Trial, outcomes: Sequence[Outcome]) -> tuple[Ranked, ...]:
+    """Policies by their ETTR, best first.
+
+    All met the same failures, so that two differ by what they do: the error of a difference is
+    that of its own, paired by runs,
+
+    .. math:: s^2 = \\frac{1}{n} \\operatorname{Var}(z_a - z_b), \\quad
+        z = \\frac{P - \\hat E W}{\\bar W}
+
+    with P productive and W wall-clock time of a run. Two are told apart where the difference is
+    beyond what chance leaves (t, Bonferroni's over all that are compared), and where its sign is
+    the same in all but (1 - level) / 2 of the rates that the counts leave open.
+    """
+    found = sorted(outcomes, key=lambda each: -each.main.ettr)
+    apart = _apart(found, trial.conf_level)
+    hours = trial.site.hazards.nodes * 24.0 * trial.days
+    return tuple(
+        Ranked(
+            policies()[each.key],
+            rank,
+            tuple(
+                other.key
+                for other, differs in zip(found, row, strict=True)
+                if not differs and other is not each
+            ),
+            _of_simulation(each.main, trial.conf_level),
+            None if each.at_rates is None else _of_rates(trial, each.main.ettr, each.at_rates),
+            each.main.shares,
+            each.mechanism.standby,
+            hours * (1.0 - each.main.ettr),
+        )
+        for each, rank, row in zip(found, _ranks(found), apart, strict=True)
+    )
+
+
+def _at_rates(trial: Trial, counted: Counted, mechanism: Mechanism) -> Floats:
+    """ETTR at each draw of the rates, several runs of each."""
+    each = int(np.clip(math.ceil(FAILURES_A_DRAW / trial.expected), *RUNS_A_DRAW))
+    per_min = counted.drawn(DRAWS, trial.seed) * trial.site.hazards.nodes / 1000 / MINUTES_PER_DAY
+    runs = played(
+        trial.site.hazards,
+        mechanism,
+        Histories(DRAWS * each, trial.seed + 1),
+        days=trial.days,
+        per_min=np.repeat(per_min, each, axis=1),
+    )
+    productive, wall = (part.reshape(DRAWS, each) for part in (runs.minutes[0], runs.wall))
+    found: Floats = productive.sum(axis=1) / wall.sum(axis=1)
+    return found
+
+
+def _of_simulation(main: Played, conf_level: float) -> Estimate:
+    """ETTR with Student's interval over runs."""
+    n = main.influence.size
+    if n < 2:
+        return Estimate(main.ettr, None, None, conf_level, n)
+    error = float(main.influence.std(ddof=1)) / math.sqrt(n)
+    reach = error * float(special.stdtrit(n - 1, (1.0 + conf_level) / 2.0))
+    return Estimate(
+        main.ettr, max(main.ettr - reach, 0.0), min(main.ettr + reach, 1.0), conf_level, n
+    )
+
+
+def _of_rates(trial: Trial, value: float, at_rates: Floats) -> Estimate:
+    """ETTR with the range that holds the middle of the draws; n = failures counted."""
+    conf_level = trial.conf_level
+    n = round(sum(trial.counted.failures.values())) if trial.counted else 0
+    low, high = np.quantile(at_rates, [(1.0 - conf_level) / 2.0, (1.0 + conf_level) / 2.0])
+    return Estimate(value, min(float(low), value), max(float(high), value), conf_level, n)
+
+
+def _apart(found: Sequence[Outcome], conf_level: float) -> Bools:
+    """Which can be told apart, shape (policies, policies)."""
+    n = found[0].main.influence.size if found else 0
+    pairs = max(1, len(found) - 1)
+    limit = float(special.stdtrit(max(n - 1, 1), 1.0 - (1.0 - conf_level) / 2.0 / pairs))
+    apart = np.zeros((len(found), len(found)), dtype=bool)
+    for i, one in enumerate(found):
+        for j, other in enumerate(found):
+            apart[i, j] = i != j and n > 1 and _differ(one, other, limit, conf_level)
+    return apart
+
+
+def _differ(one: Outcome, other: Outcome, limit: float, conf_level: float) -> bool:
+    """Whether two are told apart, by the runs and by the rates."""
+    difference = one.main.ettr - other.main.ettr
+    paired = one.main.influence - other.main.influence
+    error = float(paired.std(ddof=1)) / math.sqrt(paired.size)
+    if abs(difference) <= max(limit * error, ROUNDING):
+        return False
+    if one.at_rates is None or other.at_rates is None:
+        return True
+    same = np.sign(one.at_rates - other.at_rates) == np.sign(difference)
+    return float(same.mean()) >= (1.0 + conf_level) / 2.0
+
+
+def _ranks(found: Sequence[Outcome]) -> Iterator[int]:
+    """1 for the best; equal ones share the first rank of theirs."""
+    rank, last = 0, math.inf
+    for place, each in enumerate(found, start=1):
+        if each.main.ettr < last - ROUNDING:
+            rank, last = place, each.main.ettr
+        yield rank

@@ -1,0 +1,1 @@
+"""Recovery policies, a family a module; each lists its `POLICIES`, found without being named."""

@@ -1,0 +1,311 @@
+"""Which recovery policy would get most out of a job?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.estimate import CONF_LEVEL, unknown
+from analytics.recovery.comparison import DAYS, Ranked, Trial, outcome, ranking
+from analytics.recovery.groups import from_memory
+from analytics.recovery.histories import Hazards
+from analytics.recovery.policy import BASE, Parameter, Site, policies
+from app.answers.content import Answer, Chart, Missing, composed, estimated
+from app.answers.described import DATA, Rows, field
+from app.answers.recovery.systems import ANALYSES
+from app.words import numbers
+from app.words.cells import Column
+from app.words.glossary import of_recovery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from analytics.recovery.policy import Certainty, Policy
+    from app.answers.content import Block, Number
+    from app.answers.described import Field
+    from app.answers.recovery.sites import Plan
+
+FEW_TIED = 3
+Keep = Any
+"""Calls a pure function, or says what it said before."""
+
+
+def plainly(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a function."""
+    return make(*args, **kwargs)
+
+
+def answer(  # noqa: PLR0913
+    plan: Plan | str | None,
+    *,
+    keys: Sequence[str] = (),
+    changed: Mapping[str, Mapping[str, float]] | None = None,
+    days: float = DAYS,
+    conf_level: float = CONF_LEVEL,
+    seed: int = 0,
+    keep: Keep = plainly,
+    told: Callable[[int, int], None] = lambda done, of: None,
+) -> Answer:
+    """Policies ranked on a job; without one, or where its failures are unknown, what they are.
+
+    `keep` is what calls the simulation of one policy, `told` hears how many of how many are done.
+    """
+    changed = changed or {}
+    chosen = list(keys) or list(policies())
+    if plan is None or isinstance(plan, str):
+        return _listed(chosen, changed, plan)
+    trial = Trial(site=plan.site, counted=plan.counted, days=days, conf_level=conf_level, seed=seed)
+    outcomes = []
+    for done, key in enumerate(chosen):
+        told(done, len(chosen))
+        outcomes.append(keep(outcome, trial, key, dict(changed.get(key, {}))))
+    told(len(chosen), len(chosen))
+    ranked = ranking(trial, outcomes)
+    columns: tuple[Field, ...] = COLUMNS
+    if plan.counted is None:
+        columns = tuple(of for of in COLUMNS if of.column.key != "ettr_by_rates")
+    rows = Rows(columns, [_row(each, plan, changed) for each in ranked])
+    return Answer(
+        _sentence(ranked, plan),
+        tuple(_headlines(ranked, plan, days)),
+        tuple(_blocks(ranked, rows, changed, plan)),
+        notes=tuple(_notes(ranked, plan, days)),
+        record=[*rows.records(), *_analyses()],
+        sheet=rows.sheet(),
+    )
+
+
+COLUMNS = (
+    field("rank", "Rank", "count"),
+    field("policy", on=DATA),
+    field("system", "Policy", px=230),
+    field("family", on=DATA),
+    field("ettr", "ETTR", "ettr"),
+    field("ettr_by_rates", "By the rates", "ettr", none="rate stated"),
+    field("lost_gpu_hours", "Lost (GPU-h)", "number", unit="GPU-h"),
+    field("standby_nodes", "Nodes on standby", "count"),
+    field("tied", "Cannot be told apart from", on=("table",), none="none", px=200),
+    field("tied_with", on=("json",)),
+    field("does", "What it does", px=320),
+    field("asks", "What it asks for", px=260),
+    field("builds_on", on=DATA),
+    field("shares", on=("json",)),
+    field("parameters", on=("json",)),
+)
+
+
+def _row(each: Ranked, plan: Plan, changed: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    """One policy, as every surface has it."""
+    tied = [policies()[key].system for key in each.tied_with]
+    more = f" and {len(tied) - FEW_TIED} more" if len(tied) > FEW_TIED else ""
+    return _about(each.policy, changed.get(each.policy.key, {}), plan) | {
+        "rank": each.rank,
+        "ettr": each.ettr,
+        "ettr_by_rates": each.by_rates or unknown(each.ettr.conf_level or CONF_LEVEL, 0),
+        "lost_gpu_hours": each.lost_node_hours * plan.gpus_per_node,
+        "standby_nodes": each.standby,
+        "tied": ", ".join(tied[:FEW_TIED]) + more or None,
+        "tied_with": list(each.tied_with),
+        "shares": dict(each.shares),
+    }
+
+
+def _about(
+    policy: Policy, changed: Mapping[str, float], plan: Plan | None = None
+) -> dict[str, Any]:
+    """What a policy is; that which all build on has the numbers of the site."""
+    asks = f"{policy.only}; {policy.asks}" if policy.only else policy.asks
+    return {
+        "policy": policy.key,
+        "system": policy.system,
+        "family": policy.family,
+        "does": policy.does,
+        "asks": asks,
+        "builds_on": policy.builds_on,
+        "parameters": [
+            {
+                "name": each.name,
+                "value": changed.get(each.name, each.value),
+                "unit": each.unit,
+                "source": "stated" if each.name in changed else each.source,
+                "certainty": "stated" if each.name in changed else each.certainty,
+            }
+            for each in (*policy.parameters, *(_of_site(plan) if policy.key == BASE else ()))
+        ],
+    }
+
+
+def _of_site(plan: Plan | None) -> Iterator[Parameter]:
+    """What is the site's own, and every policy's where it brings no other."""
+    hazards = Hazards(nodes=1, rates={}) if plan is None else plan.site.hazards
+    site = Site(hazards=hazards) if plan is None else plan.site
+    source = "as measured or stated for this site" if plan else DEFAULTS
+    sure: Certainty = "stated" if plan else "reported"
+    for name in ("restart_min", "write_min", "queue_min", "detect_min", "isolate_min", "load_min"):
+        yield Parameter(name, getattr(site, name), "min", source, sure)
+    if plan is not None:
+        yield Parameter("interval_min", site.mechanism().interval_min, "min", source, sure)
+
+
+DEFAULTS = "2410.21680: w about 5 min, u0 about 5 to 20 min; what is not stated is 0"
+
+
+def _listed(
+    chosen: Sequence[str], changed: Mapping[str, Mapping[str, float]], why: str | None
+) -> Answer:
+    """What there is, not ranked."""
+    listed = [_about(policies()[key], changed.get(key, {})) for key in chosen]
+    for each in listed:
+        each |= dict.fromkeys(("ettr", "ettr_by_rates"), unknown(CONF_LEVEL, 0))
+        each |= dict.fromkeys(("lost_gpu_hours", "rank", "shares"))
+        each |= {"tied_with": [], "tied": None, "standby_nodes": None}
+    if why is None:
+        said = f"{len(chosen)} recovery policies. To rank them, state a job and its failure rate."
+    else:
+        said = f"Which recovery policy is best cannot be judged: {why}"
+    blocks: list[Block] = []
+    if why is not None:
+        blocks.append(
+            Missing("policies_ranked", said, "At a rate of your own:",
+                    ("faultline policies --gpus 1024 --rate-per-1000-node-days 6.5",))
+        )  # fmt: skip
+    known = Rows([of for of in COLUMNS if of.column.key in NOT_RANKED], listed)
+    blocks += [known.table("policies", "Policies"), _parameters(chosen, changed), _systems()]
+    rows = Rows(COLUMNS, listed)
+    return Answer(
+        said, blocks=tuple(blocks), record=[*rows.records(), *_analyses()], sheet=rows.sheet()
+    )
+
+
+NOT_RANKED = ("policy", "system", "family", "does", "asks", "builds_on")
+
+
+def _best(ranked: Sequence[Ranked]) -> Ranked:
+    """The best that any job can have; the best at all where each needs something special."""
+    return next((each for each in ranked if not each.policy.only), ranked[0])
+
+
+def _sentence(ranked: Sequence[Ranked], plan: Plan) -> str:
+    best = _best(ranked)
+    said = (
+        f"{best.policy.system} gets most out of {numbers.gpu_count(plan.gpus)}: "
+        f"ETTR {numbers.decimals(best.ettr.value)}"
+    )
+    base = next((each for each in ranked if each.policy.key == BASE), None)
+    if base is not None and base is not best:
+        said += f" instead of {numbers.decimals(base.ettr.value)} with checkpoints alone"
+    return said + "."
+
+
+def _headlines(ranked: Sequence[Ranked], plan: Plan, days: float) -> Iterator[Number]:
+    best = _best(ranked)
+    yield estimated(of_recovery.BEST_ETTR, "ettr", best.by_rates or best.ettr)
+    base = next((each for each in ranked if each.policy.key == BASE), None)
+    if base is not None:
+        yield estimated(of_recovery.BASE_ETTR, "ettr", base.by_rates or base.ettr)
+        won = (base.lost_node_hours - best.lost_node_hours) * plan.gpus_per_node
+        parts = f"in {numbers.number(days)} days of {numbers.gpu_count(plan.gpus)}"
+        yield composed(of_recovery.WON, numbers.number(won), parts, exact=won, unit="GPU-h")
+    n = len(best.tied_with)
+    names = ", ".join(policies()[key].system for key in best.tied_with[:FEW_TIED])
+    yield composed(of_recovery.TIED, numbers.count(n), names or "none", exact=n, unit="policies")
+
+
+def _blocks(
+    ranked: Sequence[Ranked], rows: Rows, changed: Mapping[str, Mapping[str, float]], plan: Plan
+) -> Iterator[Block]:
+    keys = [each.policy.key for each in ranked]
+    yield Chart(
+        "recovery.policies_ranked",
+        "What each policy loses, and to what",
+        "Time that is not productive by what takes it, one bar a policy, the best first; beside it "
+        "the ETTR.",
+        (tuple(ranked),),
+    )
+    yield rows.table("policies", "Policies, the best first")
+    yield _parameters(keys, changed, plan)
+    yield _systems()
+
+
+def _parameters(
+    keys: Sequence[str], changed: Mapping[str, Mapping[str, float]], plan: Plan | None = None
+) -> Block:
+    """Every number that a policy brings, and who says so."""
+    listed = [
+        {"system": policies()[key].system, "policy": key} | each
+        for key in keys
+        for each in _about(policies()[key], changed.get(key, {}), plan)["parameters"]
+    ]
+    return Rows(PARAMETERS, listed).table(
+        "policy_parameters", "What policies bring, and who says so",
+        note="What a site states itself (restart, write, queue, detection) is the same for all.",
+    )  # fmt: skip
+
+
+PARAMETERS = (
+    field("system", "Policy", px=230),
+    field("name", "Parameter"),
+    field("value", "Value", "number"),
+    field("unit", "Unit"),
+    field("certainty", "How sure"),
+    field("source", "Source", px=360),
+)
+SYSTEMS = (
+    Column("system", "System", px=260),
+    Column("does", "What stands for it here", px=380),
+    Column("source", "Source"),
+    field("command", "Answered by", of=lambda each: each.command and f"faultline {each.command}",
+          none="not yet"),
+)  # fmt: skip
+
+
+def _systems() -> Block:
+    return Rows(SYSTEMS, ANALYSES).table("analyses", "Systems that are analyses, not policies")
+
+
+def _analyses() -> list[dict[str, Any]]:
+    """Analyses, with the keys of policies."""
+    return [
+        {
+            "policy": None, "system": each.system, "family": "analysis", "does": each.does,
+            "command": each.command or None, "source": each.source, "parameters": [],
+            "ettr": None, "lost_gpu_hours": None, "rank": None, "tied_with": [],
+        }
+        for each in ANALYSES
+    ]  # fmt: skip
+
+
+def _notes(ranked: Sequence[Ranked], plan: Plan, days: float) -> Iterator[str]:
+    site, first = plan.site, ranked[0].policy
+    if first.only and first is not _best(ranked).policy:
+        yield f"{first.system} would get more out of it, where it is {first.only}."
+    yield from plan.said
+    interval = site.mechanism().interval_min
+    how = "as stated or measured" if site.interval_min is not None else "Daly-Young's"
+    yield (
+        f"Restart {numbers.number(site.restart_min)} min, write {numbers.number(site.write_min)} "
+        f"min, queue {numbers.number(site.queue_min)} min, a checkpoint every "
+        f"{numbers.number(interval)} min ({how}; what writes faster has its own Daly-Young's); "
+        f"pipelines of {site.grid.stages} nodes."
+    )
+    if not site.detect_min:
+        yield (
+            "How long a failed job stands unnoticed is not stated (--detect-min): what detection "
+            "saves is not in the ranking."
+        )
+    if not site.queue_min and site.cluster_gives:
+        yield "Other nodes are there at once: spares, and going on without a node, save little."
+    yield (
+        f"Each policy met the same failures in runs of {numbers.number(days)} days and more; two "
+        "are told apart where runs and, if counted, rates both say so."
+    )
+
+
+def recovered(nodes: int, copies: int, lost: int) -> Answer:
+    """Chance that a state in memory outlives the loss of so many machines at once."""
+    chance = from_memory(nodes, copies, lost)[min(lost, nodes)]
+    return Answer(
+        f"A state with {numbers.counted(copies, 'copy', 'copies')} on "
+        f"{numbers.counted(nodes, 'machine')} outlives the loss of {lost} at once with "
+        f"{numbers.percent(chance)}.",
+        record={"nodes": nodes, "copies": copies, "lost": lost, "p_recover": chance},
+    )

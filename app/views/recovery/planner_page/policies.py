@@ -1,0 +1,79 @@
+"""Which recovery policy would get most out of this job?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.answers.efficiency import ettr
+from app.answers.recovery import policies, sites
+from app.ask.cached import ask, kept
+from app.show import page
+from app.views.recovery.planner_page import job
+from app.widgets import inputs, notice, page_head
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from app.answers.recovery.sites import Plan
+    from app.show.scope import Scope
+
+MINUTES = inputs.Within(0.0, inputs.MOST_MINUTES)
+HELP = {
+    "detect": "A failed job stands unnoticed for so long. 0: counted in the restart.",
+    "load": "To load a checkpoint. 0: counted in the restart.",
+    "pipeline": "Nodes that hold one copy of the model.",
+}
+
+
+def show(head: DeltaGenerator, scope: Scope) -> None:
+    """Simulates each policy, which can be left at any time, and ranks them."""
+    plan = _plan(scope)
+    progress = st.empty()
+
+    def told(done: int, of: int) -> None:
+        progress.progress(done / of, f"Simulated {done} of {of} policies")
+
+    answer = None
+    with notice.explained():
+        answer = policies.answer(plan, keep=kept, told=told)
+    progress.empty()
+    if answer is None:
+        return
+    with head:
+        page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
+    page.headlines(answer.numbers, scope)
+    page.blocks(answer.blocks, scope)
+
+
+def _plan(scope: Scope) -> Plan | str:
+    """The job as a reader states it; the store's own rate until they state another."""
+    usual = ettr.job_like_runs(ask, scope.selection)
+    asked = job.settings(usual)
+    extra = [("Detection (min)", "detect"), ("Load (min)", "load")]
+    columns = st.columns(6)
+    costs: dict[str, Any] = {
+        f"{key}_min": inputs.number(
+            label, MINUTES, key=key, value=0.0, at=column, format="%g", help=HELP[key]
+        )
+        for (label, key), column in zip(extra, columns, strict=False)
+    }
+    costs["pipeline_nodes"] = inputs.number(
+        "Nodes of a pipeline", inputs.Within(1, 4096), key="pipeline", value=16, at=columns[2],
+        help=HELP["pipeline"],
+    )  # fmt: skip
+    costs |= {
+        "restart_min": asked.restart_min,
+        "write_min": asked.write_min,
+        "interval_min": asked.interval_min or None,
+        "queue_min": asked.queue_min,
+    }
+    if asked.rate_per_1000_node_days == usual.rate_per_1000_node_days:
+        return sites.of_store(ask, scope.selection, gpus=int(asked.gpus), **costs)
+    return sites.stated(
+        gpus=int(asked.gpus),
+        rate=asked.rate_per_1000_node_days,
+        gpus_per_node=asked.gpus_per_node,
+        **costs,
+    )
