@@ -146,7 +146,7 @@ def _plan(arguments: argparse.Namespace) -> Plan | str | None:
         return sites.stated(
             gpus=arguments.gpus or GPUS,
             rate=arguments.rate_per_1000_node_days,
-            gpus_per_node=arguments.gpus_per_node or 8.0,
+            gpus_per_node=8.0 if arguments.gpus_per_node is None else arguments.gpus_per_node,
             ratios={kind: part for kind, part in ratios.items() if part is not None},
             **costs,
         )

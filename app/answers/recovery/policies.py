@@ -244,7 +244,7 @@ def _parameters(
 PARAMETERS = (
     field("system", "Policy", px=230),
     field("name", "Parameter"),
-    field("value", "Value", "number"),
+    field("value", "At", "number"),
     field("unit", "Unit"),
     field("certainty", "How sure"),
     field("source", "Source", px=360),

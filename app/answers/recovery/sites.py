@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from analytics import validate
 from analytics.recovery.comparison import Counted
 from analytics.recovery.histories import Hazards
 from analytics.recovery.mechanism import KINDS, NODE, PROCESS, RACK
@@ -153,6 +154,9 @@ def _split(kinds: Mapping[str, int], total: int) -> dict[str, float]:
 
 
 def _nodes(gpus: float, gpus_per_node: float) -> int:
+    """Nodes of a job."""
+    validate.positive("gpus", gpus, "pass the GPUs of the job")
+    validate.positive("gpus_per_node", gpus_per_node, "pass the GPUs of one node, e.g. 8")
     return max(1, round(gpus / gpus_per_node))
 
 

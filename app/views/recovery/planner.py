@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from app.show import page
-from app.views.recovery.planner_page import again, job, policies, spares
+from app.views.recovery.planner_page import again, job, policies, reconfigure, spares, target
 from app.widgets import filter_bar, ledger_build
 
 scope = filter_bar.of_store(uses=again.uses())
@@ -15,8 +15,10 @@ page.tabs(
     {
         "The period again": partial(again.show, head, scope),
         "One job": partial(job.show, head, scope),
+        "A target": partial(target.show, head, scope),
         "Policies": partial(policies.show, head, scope),
         "Spares": partial(spares.show, head, scope),
+        "Right now": partial(reconfigure.show, head, scope),
     },
     key="planner_tab",
 )

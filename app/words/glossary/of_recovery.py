@@ -56,3 +56,32 @@ TIED = Term(
     unit="policies",
     pages=_PLANNER,
 )
+EXPECTED_ETTR = Term(
+    "Expected ETTR of the job",
+    "Productive over available time of a long run by the exact form for Poisson failures; the "
+    "interval is that of the failure rate.",
+    unit="ratio",
+    equation="l dt exp(-l u0) / ((exp(l (dt + w)) - 1) (1 + l q)), l failures of the job a minute",
+    source="Daly (2006)",
+    pages=_PLANNER,
+)
+WORTH_MOST = Term(
+    "Worth most in 28 days",
+    "GPU-hours that the job trains more in 28 days if the one cost that matters most is halved.",
+    unit="GPU-h",
+    pages=_PLANNER,
+)
+COST_NOW = Term(
+    "A failure now would cost",
+    "Hours of the work of all running jobs together that the loss of a node right now would cost "
+    "until the next failure, under the best plan; the mean over which job is hit.",
+    unit="h",
+    source="He et al. (2024), Unicron, arXiv 2401.00134",
+    pages=_PLANNER,
+)
+COST_WORST = Term(
+    "At worst",
+    "The same of the job whose loss would cost most.",
+    unit="h",
+    pages=_PLANNER,
+)

@@ -177,3 +177,25 @@ def test_policies_are_those_of_the_command_and_a_stated_detection_counts(
     assert (
         metrics(later)["ETTR with checkpoints alone"] < metrics(page)["ETTR with checkpoints alone"]
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tab", "changed", "label"),
+    [
+        ("A target", {"write": "10"}, "Expected ETTR of the job"),
+        ("Right now", {"idle": "64"}, "A failure now would cost"),
+    ],
+)
+def test_what_a_reader_states_changes_the_numbers(
+    open_page: Callable[..., AppTest],
+    demo_store: Path,
+    tab: str,
+    changed: dict[str, str],
+    label: str,
+) -> None:
+    page = open_page(demo_store, PAGE, planner_tab=tab)
+    stated = open_page(demo_store, PAGE, planner_tab=tab, **changed)
+    assert not page.exception
+    assert not stated.exception
+    assert metrics(page)[label] != metrics(stated)[label]

@@ -1,0 +1,53 @@
+"""What must be true for a target ETTR of this job?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from analytics.estimate import CONF_LEVEL, Estimate
+from app.answers.content import Chart
+from app.answers.efficiency import ettr
+from app.answers.recovery import target
+from app.ask.cached import ask, kept
+from app.show import page
+from app.views.recovery.planner_page import job
+from app.widgets import inputs, notice, page_head
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from app.answers.content import Answer
+    from app.show.scope import Scope
+
+
+NOT_KNOWN = target.unknown()
+
+
+def show(head: DeltaGenerator, scope: Scope) -> None:
+    """The job's inputs with the store's values, the target, what it takes and what moves it."""
+    usual = ettr.job_like_runs(ask, scope.selection)
+    asked = job.settings(usual)
+    wanted = inputs.number(
+        "Target ETTR (%)", inputs.Within(1.0, 99.9), key="target", value=90.0, format="%g",
+        at=st.columns(6)[0], help="Share of its available time that the job is to train.",
+    )  # fmt: skip
+    rate = ettr.failure_rate(ask, scope.selection)
+    stated = asked.rate_per_1000_node_days
+    if stated != usual.rate_per_1000_node_days:
+        rate = Estimate(stated, None, None, CONF_LEVEL, 0)
+    answer: Answer | None = None
+    with notice.explained():
+        answer = kept(target.answer, asked, rate, target=wanted / 100) if rate.value else NOT_KNOWN
+    if answer is None:
+        return
+    with head:
+        page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
+    page.headlines(answer.numbers, scope)
+    charts = [block for block in answer.blocks if isinstance(block, Chart)]
+    page.blocks([block for block in answer.blocks if not isinstance(block, Chart)][:1], scope)
+    page.blocks(charts[:1], scope)
+    if len(charts) > 1:
+        page.beside(charts[1:], [1] * len(charts[1:]), scope)
+    page.blocks([block for block in answer.blocks if not isinstance(block, Chart)][1:], scope)
