@@ -146,11 +146,11 @@ def _block(
     minutes = np.zeros((len(PARTS), block.runs))
     going = np.ones(block.runs, dtype=bool)
     while going.any():
-        failed = lanes.to_next_event()
-        ended = failed & (lanes.wall >= until)
         if mechanism.only_restarts:
-            lanes.fail_all(ended)
+            ended = lanes.to_next_restart(until)
         else:
+            failed = lanes.to_next_event()
+            ended = failed & (lanes.wall >= until)
             lanes.fail(np.flatnonzero(failed), ended)
         if ended.any():
             over = ended & going
@@ -178,6 +178,7 @@ class _Lanes:
         downtimes = [mechanism.restart, mechanism.rejoin]
         downtimes += [mechanism.kept.downtime] if mechanism.kept else []
         self.passing = [part for part in range(4) if any(each.parts[part] for each in downtimes)]
+        restart = np.array(mechanism.restart.parts, dtype=float)[:, None]
         self.ahead = np.tile(
             np.array(mechanism.restart.parts, dtype=float)[:, None], histories.runs
         )
@@ -207,6 +208,37 @@ class _Lanes:
         """Time passes for the job without its nodes."""
         self.wall[lanes] += minutes
         self.spent[SPENT["wait"], lanes] += minutes
+
+    # ---------------------------------------------------------------- from restart to restart
+
+    def to_next_restart(self, until: float) -> Bools:
+        """All lanes restart, train, fail, lose what no checkpoint holds and wait; which ended.
+
+        Of a policy that does the same after every failure: nothing is left of the time before it.
+        """
+        policy, interval = self.mechanism, max(self.mechanism.interval_min, LEAST_INTERVAL_MIN)
+        self.wall += self.left
+        time = self._come_up(self.left)
+        whole = np.floor(time / policy.tau_min)
+        rest = time - whole * policy.tau_min
+        training = whole * interval + np.minimum(rest, interval)
+        usable = whole - ((rest < policy.lag_min) & (whole > 0)) if policy.lag_min > 0 else whole
+        speed = 1.0 - policy.steady_ratio
+        productive = speed * interval * usable
+        self.spent[SPENT["productive"]] += productive
+        self.spent[SPENT["lost"]] += speed * training - productive
+        self.spent[SPENT["write"]] += time - training
+        if policy.steady_ratio:
+            self.spent[SPENT["steady"]] += policy.steady_ratio * training
+        ended = self.wall >= until
+        for part in self.passing:
+            self.ahead[part] = policy.restart.parts[part]
+        self.failure += 1
+        nth = int(self.failure[0])
+        self.left = self.histories.gaps(nth)[nth, self.run] / self.per_min
+        if policy.requeue_min:
+            self._wait(slice(None), np.where(ended, 0.0, policy.requeue_min))
+        return ended
 
     # ---------------------------------------------------------------- between two events
 
@@ -243,10 +275,9 @@ class _Lanes:
         interval = max(policy.interval_min, LEAST_INTERVAL_MIN)
         share = 1.0 - policy.steady_ratio
         part: Floats | float = 1.0
-        if not policy.only_restarts:
-            up = time > 0
-            self.stored |= up
-            self.trained |= up
+        up = time > 0
+        self.stored |= up
+        self.trained |= up
         if missing is not None:
             table = np.array(policy.throughput)
             part = np.where(missing < len(table), table[np.minimum(missing, len(table) - 1)], 0.0)
@@ -283,16 +314,6 @@ class _Lanes:
             self.ahead[part] += np.where(returning, minutes, 0.0)
 
     # ---------------------------------------------------------------- failures
-
-    def fail_all(self, ended: Bools) -> None:
-        """A failure in all lanes, of a policy that restarts whatever failed."""
-        policy = self.mechanism
-        self._lose(slice(None))
-        self.ahead[:] = np.array(policy.restart.parts)[:, None]
-        self.failure += 1
-        nth = int(self.failure[0])
-        self.left = self.histories.gaps(nth)[nth, self.run] / self.per_min
-        self._wait(slice(None), np.where(ended, 0.0, policy.requeue_min))
 
     def fail(self, lanes: Ints, ended: Bools) -> None:
         """A failure in some lanes; those that ended lose what they did and wait for nothing."""
@@ -347,7 +368,7 @@ class _Lanes:
         self.stored[lanes] = found
         return found
 
-    def _lose(self, lanes: Ints | slice) -> None:
+    def _lose(self, lanes: Ints) -> None:
         """All since the last checkpoint that can be used."""
         state = self.saved[lanes]
         if self.mechanism.lag_min > 0:
@@ -371,7 +392,7 @@ class _Lanes:
         self.done[lanes] -= lost
         self.place[lanes] = at - back
 
-    def _lost(self, lanes: Ints | slice, minutes: Floats) -> None:
+    def _lost(self, lanes: Ints, minutes: Floats) -> None:
         self.spent[SPENT["productive"], lanes] -= minutes
         self.spent[SPENT["lost"], lanes] += minutes
 

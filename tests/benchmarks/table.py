@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks import of_commands, of_pages, of_store, of_stragglers
+from tests.benchmarks import of_commands, of_pages, of_recovery, of_store, of_stragglers
 from tests.benchmarks.made import Made
 from tests.benchmarks.measured import ROOT, FailedError
 from tests.benchmarks.row import Section, jobs
@@ -36,6 +36,7 @@ GROUPS: dict[str, Callable[[Made], list[Section]]] = {
     "pages": of_pages.pages,
     "commands": of_commands.small,
     "stragglers": of_stragglers.stragglers,
+    "recovery": of_recovery.recovery,
     "report": of_commands.report,
 }
 LIBRARIES = {"DuckDB": "duckdb", "Streamlit": "streamlit", "pandas": "pandas", "polars": "polars"}

@@ -28,7 +28,9 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         "Idle GPUs", inputs.Within(0, inputs.MOST_GPUS), key="idle", value=0, at=columns[1]
     )
     with columns[2]:
-        hit = inputs.searched("Job that is hit", key="hit", placeholder="Job that is hit", width=240)
+        hit = inputs.searched(
+            "Job that is hit", key="hit", placeholder="Job that is hit", width=240
+        )
     answer = None
     with notice.explained():
         known = reconfigure.of_store(ask, scope.selection, least_ratio=least / 100)
