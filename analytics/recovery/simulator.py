@@ -178,7 +178,6 @@ class _Lanes:
         downtimes = [mechanism.restart, mechanism.rejoin]
         downtimes += [mechanism.kept.downtime] if mechanism.kept else []
         self.passing = [part for part in range(4) if any(each.parts[part] for each in downtimes)]
-        restart = np.array(mechanism.restart.parts, dtype=float)[:, None]
         self.ahead = np.tile(
             np.array(mechanism.restart.parts, dtype=float)[:, None], histories.runs
         )

@@ -5,29 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from data.filters import Selection
     from data.store import Store
 
 MOST = 64
 
 
-def running_jobs(store: Store, selection: Selection, limit: int = MOST) -> list[tuple[str, int]]:
-    """Job and GPUs of the largest attempts without an end, of the selection's cluster, partition,
-    account and size; those of others' clusters have its name before theirs."""
+def running_jobs(store: Store, selection: Selection, limit: int = MOST) -> pd.DataFrame:
+    """Columns cluster, job_id, n_gpus: the largest attempts without an end, of the selection's
+    cluster, partition, account and size."""
     filters = {
         "cluster": selection.cluster,
         "partition": selection.partition,
         "account": selection.account,
     }
     given = {name: value for name, value in filters.items() if value is not None}
-    where = "".join(f' AND jobs."{name}" = ${name}' for name in given)
-    rows = store.rows(
-        f"""SELECT jobs.cluster, job_id, n_gpus
-            FROM jobs
+    where = "".join(f' AND "{name}" = ${name}' for name in given)
+    return store.frame(
+        f"""SELECT cluster, job_id, n_gpus FROM jobs
             WHERE state = 'RUNNING' AND end_at IS NULL AND start_at IS NOT NULL AND n_gpus > 0
               AND n_gpus >= $least{where}
-            ORDER BY n_gpus DESC, jobs.cluster, job_id LIMIT {int(limit)}""",
+            ORDER BY n_gpus DESC, cluster, job_id LIMIT {int(limit)}""",
         given | {"least": selection.min_gpus or 0},
     )
-    several = len({cluster for cluster, *_ in rows}) > 1
-    return [(f"{cluster}/{job}" if several else job, gpus) for cluster, job, gpus in rows]

@@ -21,6 +21,8 @@ from data.queries import running
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pandas as pd
+
     from app.answers.content import Block, Number
     from app.ask import Ask
     from data.filters import Selection
@@ -95,7 +97,7 @@ def of_store(
     least_ratio: float = LEAST_RATIO,
 ) -> Running | Missing:
     """Jobs that ran when the records end; what is missing where there are none, or no rate."""
-    listed = ask(running.running_jobs, selection)
+    listed = _named(ask(running.running_jobs, selection))
     if not listed:
         return NOBODY_RUNS
     known = ettr.failure_rate(ask, selection).value if rate is None else rate
@@ -112,6 +114,15 @@ def of_store(
     return Running(
         tasks, known, per_node, change if transition_min is None else transition_min, said
     )
+
+
+def _named(rows: pd.DataFrame) -> list[tuple[str, int]]:
+    """Job and GPUs; of several clusters each job with the name of its own before it."""
+    several = rows["cluster"].nunique() > 1
+    return [
+        (f"{cluster}/{job}" if several else str(job), int(gpus))
+        for cluster, job, gpus in rows.itertuples(index=False)
+    ]
 
 
 def _least(gpus: int, least_ratio: float) -> int:

@@ -172,7 +172,7 @@ def _sentence(found: Sensitivity) -> str:
 
 
 def _headlines(found: Sensitivity) -> Iterator[Number]:
-    yield estimated(of_recovery.EXPECTED_ETTR, "ettr", found.ettr)
+    yield estimated(of_recovery.ETTR_OF_JOB, "ettr", found.ettr)
     if found.halved:
         best = found.halved[0]
         won = best.won * 24 * DAYS * found.settings.gpus

@@ -65,8 +65,11 @@ def figure(
         annotation_position="bottom left",
     )  # fmt: skip
     chart.update_xaxes(
-        title="GPUs of the job, log scale", type="log", tickvals=[2**k for k in range(3, 18, 2)],
+        title="Size of the job (GPUs), log scale", type="log",
+        tickvals=[2**k for k in range(3, 18, 2)],
         ticktext=[f"{2**k:,}" for k in range(3, 18, 2)],
     )  # fmt: skip
-    chart.update_yaxes(title="Expected ETTR", range=[0, 1.03], dtick=0.2)
+    chart.update_yaxes(
+        title="Expected ETTR (productive / available time)", range=[0, 1.03], dtick=0.2
+    )
     return chart

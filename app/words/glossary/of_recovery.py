@@ -56,10 +56,10 @@ TIED = Term(
     unit="policies",
     pages=_PLANNER,
 )
-EXPECTED_ETTR = Term(
+ETTR_OF_JOB = Term(
     "Expected ETTR of the job",
-    "Productive over available time of a long run by the exact form for Poisson failures; the "
-    "interval is that of the failure rate.",
+    "Productive over available time of a long run of the job by the exact form for Poisson "
+    "failures; the interval is that of the failure rate.",
     unit="ratio",
     equation="l dt exp(-l u0) / ((exp(l (dt + w)) - 1) (1 + l q)), l failures of the job a minute",
     source="Daly (2006)",
