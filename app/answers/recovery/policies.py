@@ -60,9 +60,7 @@ def answer(  # noqa: PLR0913
         outcomes.append(keep(outcome, trial, key, dict(changed.get(key, {}))))
     told(len(chosen), len(chosen))
     ranked = ranking(trial, outcomes)
-    columns: tuple[Field, ...] = COLUMNS
-    if plan.counted is None:
-        columns = tuple(of for of in COLUMNS if of.column.key != "ettr_by_rates")
+    columns = tuple(_columns(plan))
     rows = Rows(columns, [_row(each, plan, changed) for each in ranked])
     return Answer(
         _sentence(ranked, plan),
@@ -93,6 +91,16 @@ COLUMNS = (
 )
 
 
+def _columns(plan: Plan) -> Iterator[Field]:
+    """Columns of a ranking: what the rates leave open and what it costs, where they are known."""
+    for each in COLUMNS:
+        if each.column.key != "ettr_by_rates" or plan.counted is not None:
+            yield each
+        if each.column.key == "lost_gpu_hours" and plan.price is not None:
+            unit = plan.price[1] or "cost"
+            yield field("lost_cost", f"Lost ({unit})", "number", unit=unit)
+
+
 def _row(each: Ranked, plan: Plan, changed: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     """One policy, as every surface has it."""
     tied = [policies()[key].system for key in each.tied_with]
@@ -102,6 +110,7 @@ def _row(each: Ranked, plan: Plan, changed: Mapping[str, Mapping[str, float]]) -
         "ettr": each.ettr,
         "ettr_by_rates": each.by_rates or unknown(each.ettr.conf_level or CONF_LEVEL, 0),
         "lost_gpu_hours": each.lost_node_hours * plan.gpus_per_node,
+        "lost_cost": plan.price and each.lost_node_hours * plan.gpus_per_node * plan.price[0],
         "standby_nodes": each.standby,
         "tied": ", ".join(tied[:FEW_TIED]) + more or None,
         "tied_with": list(each.tied_with),

@@ -17,7 +17,7 @@ from app.answers.failures import verdicts
 from app.answers.reliability import availability, mttf
 from app.words import numbers
 from data.errors import DataError
-from data.queries import incidents
+from data.queries import efficiency, fleet, incidents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,8 @@ class Plan:
     """Failures that the rates rest on; None where a rate was stated."""
     said: tuple[str, ...]
     """What it rests on, in sentences."""
+    price: tuple[float, str] | None = None
+    """Of a GPU-hour, with its currency; None where not all clusters state one and the same."""
 
     @property
     def gpus(self) -> float:
@@ -120,7 +122,15 @@ def of_store(
     site = _site(
         hazards, known | {name: value for name, value in costs.items() if value is not None}
     )
-    return Plan(site, usual.gpus_per_node, Counted(counts, node_days), said)
+    return Plan(site, usual.gpus_per_node, Counted(counts, node_days), said, price(ask, selection))
+
+
+def price(ask: Ask, selection: Selection) -> tuple[float, str] | None:
+    """The price of a GPU-hour where all clusters of the selection state one and the same."""
+    asked = [selection.cluster] if selection.cluster else [*ask(fleet.clusters)["cluster"]]
+    stated = ask(efficiency.prices)
+    prices = {stated.get(str(cluster)) for cluster in asked}
+    return prices.pop() if len(prices) == 1 else None
 
 
 WORDS = {

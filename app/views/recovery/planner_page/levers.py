@@ -1,0 +1,100 @@
+"""What changes if nodes are drained, jobs save and restart otherwise, and spares stand ready?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from analytics.estimate import CONF_LEVEL, Estimate
+from app.answers.content import Missing
+from app.answers.efficiency import ettr
+from app.answers.recovery import levers, sites
+from app.ask.cached import ask
+from app.show import page
+from app.views.recovery.planner_page import job
+from app.widgets import notice, page_head
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from analytics.efficiency.expected_ettr import EttrSettings
+    from app.answers.recovery.levers import Played
+    from app.show.scope import Scope
+
+NAMES = {
+    "drained": "Nodes drained",
+    "interval": "Checkpoint interval",
+    "restart": "Restart",
+    "spares": "Spares that stand ready",
+}
+RESULTS = {"mttf": "MTTF of the job", "ettr": "Expected ETTR", "cost": "", "capacity": "Nodes left"}
+HTML = (
+    '<div class="levers">'
+    + "".join(
+        f'<label>{text} <b></b><input type="range" name="{name}" min="0" step="1"></label>'
+        for name, text in NAMES.items()
+    )
+    + '</div><dl class="results" aria-live="polite">'
+    + "".join(
+        f'<div><dt>{text}</dt><dd data-of="{name}"><strong></strong><span></span></dd></div>'
+        for name, text in RESULTS.items()
+    )
+    + "</dl>"
+)
+STYLE = Path(__file__).with_name("levers.css")
+SCRIPT = Path(__file__).with_name("levers.js")
+HOURS = 24 * 28
+_sliders = st.components.v2.component(
+    "faultline_levers", html=HTML, css=STYLE.read_text(), js=SCRIPT.read_text()
+)
+
+
+def show(head: DeltaGenerator, scope: Scope) -> None:
+    """Four sliders whose every place is in the browser, and what draining alone gives."""
+    usual = ettr.job_like_runs(ask, scope.selection)
+    asked = job.settings(usual)
+    rate = ettr.failure_rate(ask, scope.selection)
+    stated = asked.rate_per_1000_node_days
+    if stated != usual.rate_per_1000_node_days:
+        rate = Estimate(stated, None, None, CONF_LEVEL, 0)
+    known: Played | Missing | None = None
+    with notice.explained():
+        known = levers.played(ask, scope.selection, asked, rate)
+    if known is None:
+        return
+    answer = levers.answer(known, asked)
+    with head:
+        page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
+    if not isinstance(known, Missing):
+        _sliders(key="levers", data=_data(known, asked, sites.price(ask, scope.selection)))
+    page.blocks(answer.blocks, scope)
+
+
+def _data(known: Played, asked: EttrSettings, price: tuple[float, str] | None) -> dict[str, Any]:
+    """Every place of the levers, as the browser reads it."""
+    found = known.found
+    unit = "GPU-hours" if price is None else price[1] or "cost"
+    return {
+        "ettr": [
+            [[[_known(cell) for cell in row] for row in rows] for rows in spares]
+            for spares in found.ettr.round(4).tolist()
+        ],
+        "mttf": [[each.value, each.lower, each.upper] for each in found.mttf_hours],
+        "intervals": found.intervals_min.tolist(),
+        "restarts": found.restarts_min.tolist(),
+        "spares": list(found.spares),
+        "now": [len(found.intervals_min) // 2, len(found.restarts_min) // 2],
+        "nodes": known.n_nodes,
+        "gpuHours": asked.gpus * HOURS,
+        "nodeHours": asked.gpus_per_node * HOURS,
+        "price": None if price is None else price[0],
+        "costTitle": f"Lost or kept out in 28 days ({unit})",
+    }
+
+
+def _known(bounds: list[float]) -> list[float | None]:
+    """Value and bounds, of which some are not known."""
+    return [None if math.isnan(each) else each for each in bounds]
