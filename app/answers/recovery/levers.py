@@ -106,7 +106,7 @@ DRAINED = (
     field("drained", "Drained", "count"),
     field("node", "The last of them", none="nobody"),
     field("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
-    field("mttf_hours", "MTTF of the job", "mttf"),
+    field("mttf_hours", "MTTF of the job (h)", "mttf"),
     field("ettr", "Expected ETTR", "ettr"),
 )
 
