@@ -65,12 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.gpus_per_node is not None:
         raise AnalysisError("--gpus-per-node is of a stated rate: pass --rate-per-1000-node-days")
+    from app.answers.efficiency import ettr
     from app.answers.recovery import target
 
     store, ask = options.asking(arguments, ledger=True)
     with contextlib.closing(store):
         also = terminal.synthetic(store)
-        known = target.of_store(ask, options.selection(arguments, store))
+        chosen = options.selection(arguments, store)
+        known = target.of_store(ask, chosen)
         answer = target.unknown()
         if known is not None:
             settings, rate = known
@@ -79,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             stated = {name: value for name, value in given.items() if value is not None}
             answer = target.answer(
                 replace(settings, **stated), rate, target=arguments.target_ettr,
-                form=arguments.form,
+                form=arguments.form, told=ettr.assumptions(ask, chosen),
             )  # fmt: skip
     terminal.write(answer, arguments.format, **also)
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.answers.content import Chart, Table
+from app.answers.efficiency import ettr
 from app.answers.fleet import coverage
 from app.answers.recovery import policies, reconfigure, sites, spares, target
 from app.reports.report import Report, defined, filters_in_words, rests_on, section
@@ -28,7 +29,9 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
     """What a target takes, policies ranked, spares, and what a failure now would cost."""
     selection, level = request.selection, request.conf_level
     known = target.of_store(ask, selection)
-    wanted = target.unknown() if known is None else target.answer(*known)
+    wanted = target.unknown()
+    if known is not None:
+        wanted = target.answer(*known, told=ettr.assumptions(ask, selection))
     ranked = policies.answer(sites.of_store(ask, selection), conf_level=level, seed=request.seed)
     kept = spares.answer(ask, selection, conf_level=level, seed=request.seed)
     now = reconfigure.answer(reconfigure.of_store(ask, selection))

@@ -16,7 +16,7 @@ from analytics.efficiency.ettr import (
     runs_of_week,
 )
 from analytics.efficiency.expected_ettr import EttrSettings
-from analytics.efficiency.habits import Habits, recorded_habits
+from analytics.efficiency.habits import Habits, habit_sentences, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.frames import DEFINITION, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
@@ -125,6 +125,31 @@ def measured(
 def habits(store: Store) -> Habits:
     """How jobs on several nodes start up and save, as the ledger takes it."""
     return recorded_habits(efficiency.ledger_notes(store)["several_nodes"])
+
+
+def assumptions(ask: Ask, selection: Selection) -> tuple[str, ...]:
+    """What `job_like_runs` takes for want of records, and how jobs are taken to save and start."""
+    said = ask(_habits_told)
+    per_node, runs = (
+        ask(mttf.measured, selection).gpus_per_node,
+        ask(measured, selection, limit=FEW),
+    )
+    if not runs.n_runs:
+        said = (
+            f"No run of this selection is known: a job of {GPUS:,} GPUs without a wait is taken.",
+            *said,
+        )
+    elif runs.mean_wait_hours.value is None:
+        said = ("How long jobs wait is not known: no wait is taken.", *said)
+    if per_node is None:
+        said = (f"GPUs of a node are not known: {GPUS_PER_NODE:g} are taken.", *said)
+    return said
+
+
+def _habits_told(store: Store) -> tuple[str, ...]:
+    """How jobs on several nodes are taken to save and start up, and what that rests on."""
+    notes = efficiency.ledger_notes(store)
+    return habit_sentences({"several_nodes": notes["several_nodes"]})
 
 
 def failure_rate(ask: Ask, selection: Selection) -> Estimate:

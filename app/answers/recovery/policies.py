@@ -289,7 +289,7 @@ def _notes(ranked: Sequence[Ranked], plan: Plan, days: float) -> Iterator[str]:
         yield f"{first.system} would get more out of it, where it is {first.only}."
     yield from plan.said
     interval = site.mechanism().interval_min
-    how = "as stated or measured" if site.interval_min is not None else "Daly-Young's"
+    how = "as runs do or are taken to" if site.interval_min is not None else "Daly-Young's"
     yield (
         f"Restart {numbers.number(site.restart_min)} min, write {numbers.number(site.write_min)} "
         f"min, queue {numbers.number(site.queue_min)} min, a checkpoint every "

@@ -118,6 +118,7 @@ def of_store(
         + (f"{numbers.duration(repair.value)} on average." if repair.value
            else f"{numbers.duration(hazards.repair_hours)}, as assumed: no return is known."),
         "How often single nodes are taken away is not known from records: no preemption is played.",
+        *ettr.assumptions(ask, selection),
     )  # fmt: skip
     site = _site(
         hazards, known | {name: value for name, value in costs.items() if value is not None}

@@ -73,9 +73,15 @@ def unknown() -> Answer:
 
 
 def answer(
-    settings: EttrSettings, rate: Estimate, *, target: float = TARGET, form: Form = "exact"
+    settings: EttrSettings,
+    rate: Estimate,
+    *,
+    target: float = TARGET,
+    form: Form = "exact",
+    told: tuple[str, ...] = (),
 ) -> Answer:
-    """Required values, tornado, halved costs, sizes and the heat map of a job.
+    """Required values, tornado, halved costs, sizes and the heat map of a job; `told` is what its
+    settings rest on.
 
     Raises
     ------
@@ -96,7 +102,7 @@ def answer(
         _sentence(found),
         tuple(_headlines(found)),
         tuple(_blocks(found, required, halved, form)),
-        notes=tuple(_notes(found, form)),
+        notes=(*_notes(found, form), *told),
         record={
             "gpus": settings.gpus,
             "target_ettr": target,

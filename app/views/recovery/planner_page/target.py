@@ -39,7 +39,10 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         rate = Estimate(stated, None, None, CONF_LEVEL, 0)
     answer: Answer | None = None
     with notice.explained():
-        answer = kept(target.answer, asked, rate, target=wanted / 100) if rate.value else NOT_KNOWN
+        answer = NOT_KNOWN
+        if rate.value:
+            told = ettr.assumptions(ask, scope.selection)
+            answer = kept(target.answer, asked, rate, target=wanted / 100, told=told)
     if answer is None:
         return
     with head:
