@@ -28,6 +28,8 @@ MOST_FAILURES: Final = 2e7
 """Failures that are played of one policy."""
 MOSTLY: Final = 0.9
 """Part of the lanes that must go on, else those that ended are taken out."""
+ROUNDING: Final = 1e-9
+"""Minutes within which two times are one."""
 SEVERAL: Final = 8
 """Nodes for whose return there is room at first."""
 
@@ -185,6 +187,7 @@ class _Lanes:
         self.stored = np.ones(histories.runs, dtype=bool)
         self.outage = np.zeros(histories.runs)
         self.lost_nodes = np.zeros(histories.runs, dtype=np.int64)
+        self.missing = np.zeros(histories.runs, dtype=np.int64)
         missing = (SEVERAL if mechanism.goes_on else 0, histories.runs)
         self.back_at, self.back = np.full(missing, np.inf), np.zeros(missing, dtype=np.int64)
         out = (SEVERAL if mechanism.counts_nodes else 0, histories.runs)
@@ -243,21 +246,36 @@ class _Lanes:
 
     def to_next_event(self) -> Bools:
         """All lanes go on to their next failure, or to the return of a node; which failed."""
-        policy = self.mechanism
-        missing = self.back.sum(axis=0) if policy.goes_on else None
-        share = 1.0 if missing is None else 1.0 - missing / self.hazards.nodes
-        time = self.left / share
-        failed = np.ones(self.run.size, dtype=bool)
-        if missing is not None:
-            returns = self.back_at.min(axis=0) - self.wall
-            failed = time <= returns
-            time = np.where(failed, time, np.maximum(returns, 0.0))
+        if not self.mechanism.goes_on:
+            self.wall += self.left
+            self._train(self._come_up(self.left), None)
+            return np.ones(self.run.size, dtype=bool)
+        self.missing, back_at = self._missing()
+        share = 1.0 - self.missing / self.hazards.nodes
+        fails = np.divide(self.left, share, out=np.full(share.size, np.inf), where=share > 0)
+        returns = np.maximum(back_at - self.wall, 0.0)
+        failed: Bools = fails <= returns
+        time = np.where(failed, fails, returns)
         self.wall += time
         self.left -= time * share
-        self._train(self._come_up(time), missing)
+        self._train(self._come_up(time), self.missing)
         if not failed.all():
             self._return(~failed)
         return failed
+
+    def _missing(self) -> tuple[Ints, Floats]:
+        """Nodes that each job lacks, and when the next is back.
+
+        Where the cluster gives none, a job lacks as many as are out beyond those on standby.
+        """
+        missing, back_at = self.back.sum(axis=0), self.back_at.min(axis=0)
+        if not self.mechanism.cluster_gives:
+            out = self.out * (self.out_until > self.wall + ROUNDING)
+            short = np.maximum(out.sum(axis=0) - self.mechanism.standby, 0)
+            repaired = np.where(out > 0, self.out_until, np.inf).min(axis=0)
+            missing = missing + short
+            back_at = np.where(short > 0, np.minimum(back_at, repaired), back_at)
+        return missing, back_at
 
     def _come_up(self, time: Floats) -> Floats:
         """Passes what is ahead of training; the time that is left to train."""
@@ -307,7 +325,7 @@ class _Lanes:
 
     def _return(self, returning: Bools) -> None:
         """Nodes are back: the job takes them in."""
-        come = returning & (self.back_at <= self.wall + 1e-9)
+        come = returning & (self.back_at <= self.wall + ROUNDING)
         self.back_at[come], self.back[come] = np.inf, 0
         for part, minutes in enumerate(self.mechanism.rejoin.parts):
             self.ahead[part] += np.where(returning, minutes, 0.0)
@@ -322,6 +340,7 @@ class _Lanes:
         share = self._drawn(KIND, run, failure)
         kind = np.count_nonzero(share >= self.kind_until[:, lanes], axis=0)
         nodes = np.array(self.hazards.lost)[kind]
+        nodes = np.minimum(nodes, self.hazards.nodes - self.missing[lanes])
         again = ~self.trained[lanes]
         self.lost_nodes[lanes] = np.where(again, self.lost_nodes[lanes], 0) + nodes
         moved = self._moves(lanes, kind, again=again)
@@ -334,7 +353,7 @@ class _Lanes:
         gaps = self.histories.gaps(int(failure.max()) + 1)[failure + 1, run]
         self.left[lanes] = gaps / self.per_min[lanes]
         going = ~ended[lanes]
-        self._replace(lanes[going], kind[going], kept=kept[going], moved=moved[going])
+        self._replace(lanes[going], kind[going], nodes[going], kept=kept[going], moved=moved[going])
 
     def _moves(self, lanes: Ints, kind: Ints, *, again: Bools) -> Bools:
         """Which preemptions were seen coming, so that the job moved away before."""
@@ -358,7 +377,7 @@ class _Lanes:
         share = self._drawn(SURVIVAL, self.run[lanes], self.failure[lanes])
         lost = self.lost_nodes[lanes]
         if kept.counted == "missing":
-            was = self.back[:, lanes].sum(axis=0)
+            was = self.missing[lanes]
             lost, limit = was + nodes, _at(chance, was)
             share = share * np.where(limit > 0, limit, 1.0)
         else:
@@ -407,18 +426,18 @@ class _Lanes:
 
     # ---------------------------------------------------------------- nodes
 
-    def _replace(self, lanes: Ints, kind: Ints, *, kept: Bools, moved: Bools) -> None:
+    def _replace(self, lanes: Ints, kind: Ints, nodes: Ints, *, kept: Bools, moved: Bools) -> None:
         """Nodes in place of those that are lost: from standby, the cluster or repair."""
         if not lanes.size:
             return
-        policy, nodes = self.mechanism, np.array(self.hazards.lost)[kind]
+        policy = self.mechanism
+        given = np.ones(lanes.size, dtype=bool)
+        until = np.full(lanes.size, policy.requeue_min)
         if policy.counts_nodes:
-            until = self._until_replaced(lanes, kind, nodes)
-        else:
-            until = np.full(lanes.size, policy.requeue_min)
+            until, given = self._until_replaced(lanes, kind, nodes)
         if policy.goes_on:
             goes_on = kept | moved | (not policy.restart_waits)
-            shrinks = goes_on & (nodes > 0) & (until > 0)
+            shrinks = goes_on & given & (nodes > 0) & (until > 0)
             self._miss(lanes[shrinks], nodes[shrinks], until[shrinks])
             whole = lanes[~goes_on]
             self.back_at[:, whole], self.back[:, whole] = np.inf, 0
@@ -428,8 +447,9 @@ class _Lanes:
         waits = ~goes_on & ~same & ~moved
         self._wait(lanes[waits], until[waits])
 
-    def _until_replaced(self, lanes: Ints, kind: Ints, nodes: Ints) -> Floats:
-        """Minutes until there are nodes again; those that are lost are out until repaired."""
+    def _until_replaced(self, lanes: Ints, kind: Ints, nodes: Ints) -> tuple[Floats, Bools]:
+        """Minutes until all nodes are there again, and whether these come from elsewhere than
+        repair; those that are lost are out until then."""
         policy = self.mechanism
         run, failure = self.run[lanes], self.failure[lanes] - 1
         away = -np.log1p(-self._drawn(REPAIR, run, failure))
@@ -446,7 +466,8 @@ class _Lanes:
         if not policy.cluster_gives:
             short = np.flatnonzero(held & ~swapped)
             until[short] = self._until_repaired(lanes[short])
-        return until
+            return until, swapped
+        return until, np.ones(lanes.size, dtype=bool)
 
     def _until_repaired(self, lanes: Ints) -> Floats:
         """Minutes until so many are back that no more are out than stand ready."""

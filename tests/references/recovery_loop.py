@@ -34,14 +34,18 @@ class Run:
         self.at_once, self.since_failure, self.luck = 0, True, 0.0
         self.has_state = True
         self.since_kept = 0.0
+        self.n_missing = 0
 
     def play(self, until: float) -> tuple[float, float]:
         """Productive and wall-clock minutes."""
         while True:
             nodes = self.hazards.nodes
-            n_missing = sum(n for _, n in self.missing)
-            life = self.chance.expovariate(sum(self.per_min) * (1 - n_missing / nodes))
+            self.n_missing = n_missing = sum(n for _, n in self.missing) + self.short()
+            there = 1 - n_missing / nodes
+            life = self.chance.expovariate(sum(self.per_min) * there) if there > 0 else math.inf
             back = min((at for at, _ in self.missing), default=math.inf)
+            if self.short():
+                back = min(back, *(at for at, _ in self.out))
             if self.now + life < back:
                 self.go_on(life, n_missing)
                 if self.fail(until):
@@ -50,6 +54,12 @@ class Run:
                 self.go_on(max(back - self.now, 0.0), n_missing)
                 self.missing = [(at, n) for at, n in self.missing if at > back]
                 self.ahead += self.policy.rejoin.total
+
+    def short(self) -> int:
+        """Nodes that are out beyond those on standby, where the cluster gives none."""
+        self.out = [(at, n) for at, n in self.out if at > self.now + 1e-9]
+        out = sum(n for _, n in self.out)
+        return 0 if self.policy.cluster_gives else max(0, out - self.policy.standby)
 
     def go_on(self, minutes: float, n_missing: int) -> None:
         """Restarts, trains and writes for so long."""
@@ -85,7 +95,8 @@ class Run:
         """One failure; whether the run is over."""
         policy = self.policy
         (kind,) = self.chance.choices(range(4), self.per_min)
-        nodes = self.hazards.lost[kind]
+        going_on = len(policy.throughput) > 1
+        nodes = min(self.hazards.lost[kind], self.hazards.nodes - self.n_missing * going_on)
         again = not self.since_failure
         self.at_once = nodes + (self.at_once if again else 0)
         moved = (
@@ -132,7 +143,7 @@ class Run:
             return table[n] if n < len(table) else 0.0
 
         if kept.counted == "missing":
-            was = sum(n for _, n in self.missing)
+            was = self.n_missing
             found = self.chance.random() * (chance(was) or 1.0) < chance(was + nodes)
         else:
             self.luck = self.luck if again else self.chance.random()
@@ -145,7 +156,7 @@ class Run:
         """Where other nodes come from, and who waits for them."""
         policy = self.policy
         self.out = [(at, n) for at, n in self.out if at > self.now]
-        minutes = policy.requeue_min
+        minutes, repaired = policy.requeue_min, False
         if nodes and (policy.standby or not policy.cluster_gives):
             away = self.now + self.chance.expovariate(1 / self.hazards.away_min[kind])
             if nodes <= policy.standby - sum(n for _, n in self.out):
@@ -153,12 +164,13 @@ class Run:
                 self.out.append((away, nodes))
             elif not policy.cluster_gives:
                 self.out.append((away, nodes))
+                repaired = True
                 back = sorted(self.out)
                 while sum(n for _, n in back) > policy.standby:
                     at, _ = back.pop(0)
                 minutes = at - self.now
         if len(policy.throughput) > 1 and (kept or moved or not policy.restart_waits):
-            if nodes and minutes > 0:
+            if nodes and minutes > 0 and not repaired:
                 self.missing.append((self.now + minutes, nodes))
             return
         if len(policy.throughput) > 1:

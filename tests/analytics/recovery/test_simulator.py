@@ -95,6 +95,30 @@ def test_policies_equal_an_event_loop(name: str) -> None:
     assert _differs_by(name, 2000, 300) < 3.0
 
 
+def test_nodes_that_are_repaired_one_by_one_come_back_one_by_one() -> None:
+    """Without spares a node is out for lambda R / (1 + lambda R) of its time, on average."""
+    hazards = Hazards(nodes=128, rates={"node": 20.0}, repair_hours=24.0)
+    policy = Mechanism(
+        60.0, 0.0, Downtime(), cluster_gives=False, restart_waits=False,
+        throughput=tuple(1.0 - lost / 128 for lost in range(129)),
+    )  # fmt: skip
+    found = played(hazards, policy, Histories(200, 1), days=100.0)
+    out = 0.02 / 1.02
+    assert found.shares["degraded"] / (1 - found.shares["lost"]) == pytest.approx(out, rel=0.05)
+
+
+def test_a_rack_takes_no_more_nodes_than_are_left() -> None:
+    hazards = Hazards(nodes=4, rates={"rack": 400.0, "node": 400.0}, rack_nodes=4)
+    policy = replace(
+        BASE, throughput=(1.0, 0.75, 0.5, 0.25), restart_waits=False, requeue_min=600.0
+    )
+    found = played(hazards, policy, Histories(50, 1), days=20.0)
+    assert (found.minutes >= -1e-9).all()
+    value, error = recovery_loop.ettr(hazards, policy, runs=400, days=20.0, seed=3)
+    own = float(found.influence.std(ddof=1)) / np.sqrt(50)
+    assert abs(found.ettr - value) < 3.5 * np.hypot(error, own)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_part_of_a_policy_equals_an_event_loop(name: str) -> None:
