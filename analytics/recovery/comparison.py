@@ -105,7 +105,8 @@ class Outcome:
     mechanism: Mechanism
     main: Played
     at_rates: Floats | None
-    """ETTR at each draw of the rates, shape (draws,); None of rates that were stated."""
+    """ETTR at each draw of the rates less that at the rates, shape (draws,); None of rates that
+    were stated."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,10 @@ class Ranked:
     standby: int
     """Nodes that stand ready."""
     lost_node_hours: float
-    """Node-hours of the job that did not train, over the days."""
+    """Node-hours that the job and its standby held without training, over the days; while it waits
+    for nodes it holds none."""
+    trained_node_hours: float
+    """Node-hours that it trained, over the days."""
 
 
 def outcome(trial: Trial, key: str, changed: Mapping[str, float] | None = None) -> Outcome:
@@ -176,26 +180,30 @@ def ranking(trial: Trial, outcomes: Sequence[Outcome]) -> tuple[Ranked, ...]:
             None if each.at_rates is None else _of_rates(trial, each.main.ettr, each.at_rates),
             each.main.shares,
             each.mechanism.standby,
-            hours * (1.0 - each.main.ettr),
+            hours * (1.0 - each.main.ettr - each.main.shares["wait"])
+            + each.mechanism.standby * 24.0 * trial.days,
+            hours * each.main.ettr,
         )
         for each, rank, row in zip(found, _ranks(found), apart, strict=True)
     )
 
 
 def _at_rates(trial: Trial, counted: Counted, mechanism: Mechanism) -> Floats:
-    """ETTR at each draw of the rates, several runs of each."""
+    """ETTR at each draw of the rates, less that at the rates themselves by the same luck."""
     each = int(np.clip(math.ceil(FAILURES_A_DRAW / trial.expected), *RUNS_A_DRAW))
-    per_min = counted.drawn(DRAWS, trial.seed) * trial.site.hazards.nodes / 1000 / MINUTES_PER_DAY
+    drawn = counted.drawn(DRAWS, trial.seed) * trial.site.hazards.nodes / 1000 / MINUTES_PER_DAY
+    per_min = np.column_stack((trial.site.hazards.per_min, drawn))
     runs = played(
         trial.site.hazards,
         mechanism,
-        Histories(DRAWS * each, trial.seed + 1),
+        Histories(each, trial.seed + 1, times=DRAWS + 1),
         days=trial.days,
-        per_min=np.repeat(per_min, each, axis=1),
+        per_min=np.tile(per_min, each),
     )
-    productive, wall = (part.reshape(DRAWS, each) for part in (runs.minutes[0], runs.wall))
-    found: Floats = productive.sum(axis=1) / wall.sum(axis=1)
-    return found
+    productive, wall = (part.reshape(each, DRAWS + 1) for part in (runs.minutes[0], runs.wall))
+    ettr = productive.sum(axis=0) / wall.sum(axis=0)
+    differs: Floats = ettr[1:] - ettr[0]
+    return differs
 
 
 def _of_simulation(main: Played, conf_level: float) -> Estimate:
@@ -215,7 +223,8 @@ def _of_rates(trial: Trial, value: float, at_rates: Floats) -> Estimate:
     conf_level = trial.conf_level
     n = round(sum(trial.counted.failures.values())) if trial.counted else 0
     low, high = np.quantile(at_rates, [(1.0 - conf_level) / 2.0, (1.0 + conf_level) / 2.0])
-    return Estimate(value, min(float(low), value), max(float(high), value), conf_level, n)
+    lower, upper = value + min(float(low), 0.0), value + max(float(high), 0.0)
+    return Estimate(value, max(lower, 0.0), min(upper, 1.0), conf_level, n)
 
 
 def _apart(found: Sequence[Outcome], conf_level: float) -> Bools:
@@ -239,7 +248,7 @@ def _differ(one: Outcome, other: Outcome, limit: float, conf_level: float) -> bo
         return False
     if one.at_rates is None or other.at_rates is None:
         return True
-    same = np.sign(one.at_rates - other.at_rates) == np.sign(difference)
+    same = np.sign(difference + one.at_rates - other.at_rates) == np.sign(difference)
     return float(same.mean()) >= (1.0 + conf_level) / 2.0
 
 

@@ -8,7 +8,6 @@ it outlives; their product says it of the job, exactly, in whole numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -71,16 +70,18 @@ def no_neighbours(size: int) -> Outlived:
 
 
 def ring(size: int, copies: int) -> Outlived:
-    """A ring in which each node keeps its state on itself and the next `copies` - 1."""
-    outlived = [0] * (size + 1)
-    for lost in range(size + 1):
-        for places in combinations(range(size), lost):
-            gone = set(places)
-            if not any(
-                all((first + i) % size in gone for i in range(copies)) for first in range(size)
-            ):
-                outlived[lost] += 1
-    return outlived
+    """A ring in which each node keeps its state on itself and the next `copies` - 1.
+
+    Of fewer than twice as many nodes at most one run of lost neighbours holds all copies of a
+    state: one of l >= m nodes has a node that lives at each end, and the others are as they are.
+    """
+    lived = [comb(size, lost) for lost in range(size + 1)]
+    for run in range(copies, size + 1):
+        ends = min(2, size - run)
+        for lost in range(run, size - ends + 1):
+            places = 1 if run == size else size
+            lived[lost] -= places * comb(size - run - ends, lost - run)
+    return lived
 
 
 def outlived(groups: Sequence[tuple[Outlived, int]], most: int) -> Outlived:
@@ -123,14 +124,33 @@ def from_memory(nodes: int, copies: int, most: int) -> tuple[float, ...]:
     >>> [round(chance[k], 4) for k in (2, 3, 4, 6)]
     [0.9333, 0.8, 0.6154, 0.2238]
     """
+    return tuple(after_loss(nodes, copies, lost) for lost in range(min(most, nodes) + 1))
+
+
+def after_loss(nodes: int, copies: int, lost: int) -> float:
+    """The same for one number of machines lost."""
     if not 1 <= copies <= nodes:
         raise OutOfRangeError("copies", f"from 1 to {nodes} nodes", copies, "pass e.g. 2")
+    if not 0 <= lost <= nodes:
+        raise OutOfRangeError("lost", f"from 0 to {nodes} nodes", lost, "pass those lost at once")
     rest = nodes % copies
     whole = nodes // copies - (rest > 0)
-    groups = [(not_all(copies), whole)]
-    if rest:
-        groups.append((ring(copies + rest, copies), 1))
-    return chances(groups, nodes, most)
+    last = ring(copies + rest, copies) if rest else [1]
+    outlived_sets = sum(
+        sets * _no_group_full(whole, copies, lost - in_last)
+        for in_last, sets in enumerate(last[: lost + 1])
+    )
+    return outlived_sets / comb(nodes, lost)
+
+
+def _no_group_full(groups: int, size: int, lost: int) -> int:
+    """Sets of so many lost nodes that fill no group, by inclusion and exclusion."""
+    nodes = groups * size
+    return sum(
+        (-1) ** full * comb(groups, full) * comb(nodes - full * size, lost - full * size)
+        for full in range(min(groups, lost // size) + 1)
+        if lost - full * size <= nodes - full * size
+    )
 
 
 def stage_survives(grid: Grid, most: int) -> tuple[float, ...]:

@@ -85,6 +85,8 @@ class Histories:
         How many, > 0.
     seed : int
         Of the generator.
+    times : int
+        So many copies of each, side by side: what differs between them is not luck.
 
     Raises
     ------
@@ -92,32 +94,38 @@ class Histories:
         For a number of runs that is not > 0.
     """
 
-    def __init__(self, runs: int, seed: int) -> None:
+    def __init__(self, runs: int, seed: int, *, times: int = 1) -> None:
         validate.positive("runs", runs, "pass how many, e.g. 1000")
-        self.runs = runs
-        firsts = range(0, runs, BLOCK)
-        self.blocks = tuple(Block(min(BLOCK, runs - first), [seed, first]) for first in firsts)
+        validate.positive("times", times, "pass 1 for runs that all differ")
+        self.runs = runs * times
+        firsts = range(0, runs, max(1, BLOCK // times))
+        self.blocks = tuple(
+            Block(min(max(1, BLOCK // times), runs - first), [seed, first], times)
+            for first in firsts
+        )
 
 
 class Block:
-    """Failures of some runs, as many as are asked for."""
+    """Failures of some runs, as many as are asked for; copies of a run lie side by side."""
 
-    def __init__(self, runs: int, seed: list[int]) -> None:
-        self.runs = runs
+    def __init__(self, runs: int, seed: list[int], copies: int) -> None:
+        self.runs, self._own, self._copies = runs * copies, runs, copies
         times, others = np.random.SeedSequence(seed).spawn(2)
         self._times, self._others = np.random.default_rng(times), np.random.default_rng(others)
-        self._gaps, self._shares = np.empty((0, runs)), np.empty((0, len(DRAWN), runs))
+        self._gaps, self._shares = np.empty((0, self.runs)), np.empty((0, len(DRAWN), self.runs))
 
     def gaps(self, failure: int) -> Floats:
         """Time to each failure of each run up to this one, of a unit rate; shape (more, runs)."""
         if failure >= len(self._gaps):
-            more = self._times.standard_exponential((max(failure, AT_ONCE), self.runs))
+            more = self._times.standard_exponential((max(failure, AT_ONCE), self._own))
+            more = np.repeat(more, self._copies, axis=-1)
             self._gaps = np.concatenate((self._gaps, more))
         return self._gaps
 
     def shares(self, failure: int) -> Floats:
         """Shares of 1 by which else they differ, shape (more, 4, runs)."""
         if failure >= len(self._shares):
-            more = self._others.random((max(failure, AT_ONCE), len(DRAWN), self.runs))
+            more = self._others.random((max(failure, AT_ONCE), len(DRAWN), self._own))
+            more = np.repeat(more, self._copies, axis=-1)
             self._shares = np.concatenate((self._shares, more))
         return self._shares

@@ -67,7 +67,8 @@ def liveput(nodes: int, stages: int, preempted: Floats, *, moved_cost: float = 0
 
 
 def poisson(mean: float, most: int) -> Floats:
-    """Chances of 0 to `most` events where so many are expected."""
+    """Chances of 0 to `most` events where so many are expected, the last of them and all beyond."""
     count = np.arange(most + 1)
     found: Floats = np.exp(special.xlogy(count, mean) - mean - special.gammaln(count + 1))
+    found[-1] += max(0.0, 1.0 - float(found.sum()))
     return found

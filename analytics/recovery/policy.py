@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from analytics.recovery.histories import Hazards
 
-Certainty = Literal["reported", "recalled", "derived", "assumed", "stated"]
+Certainty = Literal["reported", "recalled", "derived", "assumed", "measured", "stated"]
 """Of a number: read in its source, remembered of it, worked out from it, set by us, or the site's
-own."""
+own, measured or stated."""
 BASE: Final = "persistent"
 """The policy that all others build on."""
-MOST_LOST: Final = 64
-"""Nodes lost or missing up to which tables of chances and throughput go."""
+MOST_LOST, MOST_LISTED = 64, 256
+"""Nodes lost or missing up to which tables of chances and throughput go: by themselves, and where
+racks are large. Beyond them nothing outlives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,8 @@ class Site:
     @property
     def most_lost(self) -> int:
         """Nodes lost up to which tables go."""
-        return min(self.hazards.nodes, max(MOST_LOST, 2 * self.hazards.rack_nodes))
+        listed = min(max(MOST_LOST, 2 * self.hazards.rack_nodes), MOST_LISTED)
+        return min(self.hazards.nodes, listed)
 
     def best_interval(self, write_min: float) -> float:
         """The interval that was stated, of another write than the site's Daly-Young's."""
@@ -134,22 +136,28 @@ class Policy:
         """Its parameters by name."""
         return MappingProxyType({each.name: each.value for each in self.parameters})
 
+    def check(self, changed: Mapping[str, float]) -> None:
+        """Raises where a parameter is not its own, below 0, or a ratio above 1."""
+        units = {each.name: each.unit for each in self.parameters}
+        for name, value in changed.items():
+            if name not in units:
+                has = ", ".join(units) or "none"
+                raise OutOfRangeError(
+                    "parameter", f"one of {self.key}: {has}", name, "name one of them"
+                )
+            validate.nonnegative(f"{self.key}.{name}", value, "pass a number from 0 on")
+            if units[name] == "ratio" and value > 1:
+                raise OutOfRangeError(f"{self.key}.{name}", "at most 1", value, "pass a share")
+
     def mechanism(self, site: Site, changed: Mapping[str, float] | None = None) -> Mechanism:
         """What it does on a site, with some of its parameters as the user has them.
 
         Raises
         ------
         OutOfRangeError
-            For a parameter that it does not have, or one below 0.
+            For a parameter that it does not have, one below 0, or a ratio above 1.
         """
-        unknown = {*(changed or {})} - {*self.values}
-        if unknown:
-            has = ", ".join(self.values) or "none"
-            raise OutOfRangeError(
-                "parameter", f"one of {self.key}: {has}", sorted(unknown)[0], "name one of them"
-            )
-        for name, value in (changed or {}).items():
-            validate.nonnegative(f"{self.key}.{name}", value, "pass a number from 0 on")
+        self.check(changed or {})
         ground = site.mechanism()
         if self.builds_on is not None:
             ground = policies()[self.builds_on].mechanism(site)

@@ -25,7 +25,7 @@ REATTEMPT, RESTART, RECONFIGURE = ACTIONS = (
 SEVERITIES: Final[Mapping[str, int]] = {
     **dict.fromkeys(
         ("gpu_memory", "gpu_sram", "gpu_fault", "gpu_unavailable", "gpu_driver", "pcie", "nvlink",
-         "power", "chassis", "system_board", "cpu", "host_memory"), 1
+         "power", "chassis", "system_board", "cpu", "host_memory", "node_lost"), 1
     ),
     **dict.fromkeys(("program_crash", "illegal_memory_access", "cuda_error", "software"), 2),
     **dict.fromkeys(
@@ -61,10 +61,15 @@ class Task:
         validate.nonnegative(f"weight of {self.job}", self.weight, "pass e.g. 1")
         validate.positive(f"scaling of {self.job}", self.scaling, "pass 1 for linear")
 
+    @property
+    def most(self) -> int:
+        """GPUs beyond which it gains nothing."""
+        return self.gpus if self.most_gpus is None else self.most_gpus
+
     def weighted_flops(self, gpus: Floats) -> Floats:
         """F(t, x) = w T(t, x) on so many GPUs, 0 below the fewest, no more beyond the most."""
         now = float(self.gpus if self.flops is None else self.flops)
-        used = np.minimum(gpus, self.gpus if self.most_gpus is None else self.most_gpus)
+        used = np.minimum(gpus, self.most)
         found: Floats = np.where(
             gpus >= self.least_gpus, self.weight * now * (used / self.gpus) ** self.scaling, 0.0
         )
@@ -142,11 +147,13 @@ def reconfigured(
     validate.nonnegative("gpus", gpus, "pass those that are left")
     if faulted is not None and faulted not in {task.job for task in tasks}:
         raise OutOfRangeError("faulted", "one of the jobs", faulted, "name a job that runs")
-    unit = gcd(gpus, *(size for task in tasks for size in (task.gpus, task.least_gpus))) or 1
+    sizes_of = [(task.gpus, task.least_gpus, task.most) for task in tasks]
+    unit = gcd(gpus, *(size for sizes in sizes_of for size in sizes)) or 1
     units = gpus // unit
-    if len(tasks) * (units + 1) ** 2 > MOST_CELLS:
+    cells = sum((most - least) // unit + 2 for _, least, most in sizes_of) * (units + 1)
+    if cells > MOST_CELLS:
         raise OutOfRangeError(
-            "tasks", f"at most {MOST_CELLS:g} cells", len(tasks), "leave out the smallest jobs"
+            "tasks", f"at most {MOST_CELLS:g} cells", cells, "plan jobs of more GPUs alone"
         )
     sizes = unit * np.arange(units + 1, dtype=float)
     best = np.zeros(units + 1)
@@ -155,7 +162,8 @@ def reconfigured(
         gain = task.weighted_flops(sizes) * running_hours
         changes = (sizes != task.gpus) | (task.job == faulted)
         gain = gain - changes * task.weighted_flops(np.array(float(task.gpus))) * transition_hours
-        best, chosen[place] = _with(best, gain, first=task.gpus // unit)
+        may = [task.gpus // unit, *range(task.least_gpus // unit, task.most // unit + 1), 0]
+        best, chosen[place] = _with(best, gain, may)
     after, left = [0] * len(tasks), units
     for place in reversed(range(len(tasks))):
         after[place] = int(chosen[place, left]) * unit
@@ -167,12 +175,12 @@ def reconfigured(
     return Reconfigured(tuple(tasks), tuple(after), float(best[-1]), flops)
 
 
-def _with(best: Floats, gain: Floats, *, first: int) -> tuple[Floats, Ints]:
-    """One more task: the best of each total, and what the task has of it."""
+def _with(best: Floats, gain: Floats, may: Sequence[int]) -> tuple[Floats, Ints]:
+    """One more task: the best of each total, and what the task has of it; of sizes alike the first
+    that it may have."""
     found = np.full(len(best), -np.inf)
     chosen = np.zeros(len(best), dtype=np.int64)
-    order = [first] if first < len(best) else []
-    for k in (*order, *(k for k in range(len(best)) if k != first)):
+    for k in dict.fromkeys(size for size in may if size < len(best)):
         value = best[: len(best) - k] + gain[k]
         better = value > found[k:] + 1e-12 * np.abs(value)
         found[k:] = np.where(better, value, found[k:])
@@ -199,26 +207,47 @@ def if_hit(
     idle_gpus: int = 0,
     rate_per_gpu_hour: float,
     transition_hours: float,
+    repair_hours: float = np.inf,
 ) -> tuple[Hit, ...]:
     """For each job, what the loss of some of its GPUs now would cost, the costliest first.
 
-    The cost is what all jobs would have done until the next failure if nothing had failed, less
-    what the best plan does, in hours of their work together.
+    The cost is what all jobs would have done until the next failure, or until the lost GPUs are
+    back if that is sooner, less what the best plan does; in hours of their work together.
+
+    Raises
+    ------
+    OutOfRangeError
+        Where nothing is left to run on and nothing tells when it is back.
     """
     total = sum(task.gpus for task in tasks)
     validate.positive("rate_per_gpu_hour", rate_per_gpu_hour, "pass failures of a GPU an hour")
-    left = max(total + idle_gpus - lost_gpus, 0)
-    running = 1.0 / (max(left, 1) * rate_per_gpu_hour)
+    left = total + idle_gpus - lost_gpus
+    if left <= 0 and np.isinf(repair_hours):
+        raise OutOfRangeError("lost_gpus", f"below {total + idle_gpus}", lost_gpus,
+                              "some GPUs must be left, or a repair time stated")  # fmt: skip
+    running = min(1.0 / (max(left, 1) * rate_per_gpu_hour), repair_hours)
     whole = sum(float(task.weighted_flops(np.array(float(task.gpus)))) for task in tasks)
+    alike: dict[Task, tuple[int, Reconfigured]] = {}
     hits = []
-    for task in tasks:
-        plan = reconfigured(
-            tasks, left, running_hours=running, transition_hours=transition_hours,
-            faulted=task.job,
-        )  # fmt: skip
+    for place, task in enumerate(tasks):
+        kind = replace(task, job="")
+        if kind not in alike:
+            found = reconfigured(
+                tasks, max(left, 0), running_hours=running, transition_hours=transition_hours,
+                faulted=task.job,
+            )  # fmt: skip
+            alike[kind] = (place, found)
+        plan = _exchanged(place, *alike[kind])
         cost = (whole * running - plan.value) / whole if whole else 0.0
         hits.append(Hit(task.job, task.gpus / total, cost, plan))
     return tuple(sorted(hits, key=lambda hit: (-hit.cost_hours, hit.job)))
+
+
+def _exchanged(place: int, other: int, plan: Reconfigured) -> Reconfigured:
+    """The plan for a hit of one job, out of that for a hit of another that is like it."""
+    gpus = list(plan.gpus)
+    gpus[place], gpus[other] = gpus[other], gpus[place]
+    return replace(plan, gpus=tuple(gpus))
 
 
 def action(cause: str) -> tuple[int, str] | None:
@@ -229,8 +258,3 @@ def action(cause: str) -> tuple[int, str] | None:
     """
     severity = SEVERITIES.get(cause)
     return None if severity is None else (severity, ACTIONS[3 - severity])
-
-
-def shrinkable(tasks: Sequence[Task], least_ratio: float) -> tuple[Task, ...]:
-    """The same tasks, each able to run on a part of its GPUs."""
-    return tuple(replace(task, least_gpus=max(1, round(task.gpus * least_ratio))) for task in tasks)

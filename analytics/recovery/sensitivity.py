@@ -241,6 +241,8 @@ def _required_interval(settings: EttrSettings, target: float, form: Form) -> Req
     if short(peak) < 0 or not 0 < now < math.inf:
         return Required(INTERVAL, now, None, met, best)
     far = bounds[1] if met else math.log(now)
+    if met and short(far) > 0:
+        return Required(INTERVAL, now, None, met, best)
     return Required(INTERVAL, now, _root(short, *sorted((peak, far))), met, best)
 
 

@@ -20,7 +20,7 @@ ENOUGH: Final = 0.99
 FURTHER: Final = 2
 """Spares that are listed beyond all that are named."""
 MOST: Final = 256
-"""Spares that are listed."""
+"""Rows of spares that are listed, about."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,19 @@ def spares(
     saved = 24.0 * nodes * np.diff(known, prepend=known[0])
     rows = tuple(
         Spare(k, float(model[k]), None if drawn is None else float(drawn[k]), float(saved[k]))
-        for k in range(min(last, nodes, MOST) + 1)
+        for k in _listed(min(last, nodes), keep)
     )
     return Spares(nodes, out_ratio, enough, keep, (low, high), keep_measured, worth, rows)
+
+
+def _listed(last: int, keep: int) -> list[int]:
+    """Numbers of spares that are listed: all, or so many evenly with those that are enough."""
+    return sorted({*range(0, last + 1, 1 + last // MOST), keep, last})
+
+
+def enough_for(nodes: int, spares_kept: int, out_ratio: float) -> float:
+    """Share of the time for which so many are enough, if nodes go out one by one."""
+    return float(special.bdtr(spares_kept, nodes, min(out_ratio, 1.0)))
 
 
 def quantile(nodes: int, out_ratio: float, enough: float) -> int:

@@ -65,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.gpus_per_node is not None:
         raise AnalysisError("--gpus-per-node is of a stated rate: pass --rate-per-1000-node-days")
+    from app.answers.content import Missing
     from app.answers.efficiency import ettr
     from app.answers.recovery import target
 
@@ -73,8 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
         also = terminal.synthetic(store)
         chosen = options.selection(arguments, store)
         known = target.of_store(ask, chosen)
-        answer = target.unknown()
-        if known is not None:
+        if isinstance(known, Missing):
+            answer = target.unknown(known)
+        else:
             settings, rate = known
             named = ("gpus", *(name.replace("-", "_") for name, _, _ in COSTS))
             given = {name: getattr(arguments, name) for name in named}

@@ -156,6 +156,11 @@ def _plan(arguments: argparse.Namespace) -> Plan | str | None:
                 f"{name} is of a stated rate: pass --rate-per-1000-node-days, or leave it out"
             )
     if read_current(arguments.store) is None:
+        asked = {**costs, "cluster_gives": None, "gpus": arguments.gpus}
+        if any(value is not None for value in asked.values()) or not arguments.cluster_gives:
+            raise AnalysisError(
+                f"{arguments.store} holds no store: pass one, or --rate-per-1000-node-days"
+            )
         return None
     store, ask = options.asking(arguments, ledger=True)
     with contextlib.closing(store):

@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="of its GPUs on which a job can run, where no min_gpus says it (default 0.5)",
     )
+    parser.add_argument(
+        "--repair-hours", type=float, metavar="H", help="until lost GPUs are back (as measured)"
+    )
     parser.add_argument("--transition-min", type=float, metavar="X", help="that a change takes")
     parser.add_argument(
         "--rate-per-1000-node-days", type=float, metavar="R", help="failures, of jobs of a file"
@@ -55,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     asked = {
         "rate": arguments.rate_per_1000_node_days,
         "transition_min": arguments.transition_min,
+        "repair_hours": arguments.repair_hours,
         "least_ratio": arguments.least_ratio,
     }
     failure = {

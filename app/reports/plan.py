@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.answers.content import Chart, Table
+from app.answers.content import Chart, Missing, Table
 from app.answers.efficiency import ettr
 from app.answers.fleet import coverage
 from app.answers.recovery import policies, reconfigure, sites, spares, target
@@ -29,8 +29,9 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
     """What a target takes, policies ranked, spares, and what a failure now would cost."""
     selection, level = request.selection, request.conf_level
     known = target.of_store(ask, selection)
-    wanted = target.unknown()
-    if known is not None:
+    if isinstance(known, Missing):
+        wanted = target.unknown(known)
+    else:
         wanted = target.answer(*known, told=ettr.assumptions(ask, selection))
     ranked = policies.answer(sites.of_store(ask, selection), conf_level=level, seed=request.seed)
     kept = spares.answer(ask, selection, conf_level=level, seed=request.seed)

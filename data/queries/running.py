@@ -14,8 +14,8 @@ MOST = 64
 
 
 def running_jobs(store: Store, selection: Selection, limit: int = MOST) -> pd.DataFrame:
-    """Columns cluster, job_id, n_gpus: the largest attempts without an end, of the selection's
-    cluster, partition, account and size."""
+    """The largest attempts without an end of the selection's cluster, partition, account and size:
+    columns cluster, job_id, n_gpus, n_running (how many there are in all)."""
     filters = {
         "cluster": selection.cluster,
         "partition": selection.partition,
@@ -24,7 +24,7 @@ def running_jobs(store: Store, selection: Selection, limit: int = MOST) -> pd.Da
     given = {name: value for name, value in filters.items() if value is not None}
     where = "".join(f' AND "{name}" = ${name}' for name in given)
     return store.frame(
-        f"""SELECT cluster, job_id, n_gpus FROM jobs
+        f"""SELECT cluster, job_id, n_gpus, count(*) OVER () AS n_running FROM jobs
             WHERE state = 'RUNNING' AND end_at IS NULL AND start_at IS NOT NULL AND n_gpus > 0
               AND n_gpus >= $least{where}
             ORDER BY n_gpus DESC, cluster, job_id LIMIT {int(limit)}""",

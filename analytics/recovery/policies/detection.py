@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 
 
 def _by_hand(ground: Mechanism, _site: Site, values: Mapping[str, float]) -> Mechanism:
-    """A timeout tells that the job hangs, somebody submits it again."""
-    restart = replace(ground.restart, detect=values["detect_min"], init=values["init_min"])
-    return replace(ground, restart=restart, requeue_min=values["queue_min"])
+    """A timeout tells that the job hangs, somebody submits it again: no faster than the site is."""
+    restart = replace(
+        ground.restart,
+        detect=max(ground.restart.detect, values["detect_min"]),
+        init=max(ground.restart.init, values["init_min"]),
+    )
+    queue = max(ground.requeue_min, values["queue_min"])
+    return replace(ground, restart=restart, requeue_min=queue)
 
 
 def _sooner(ground: Mechanism, _site: Site, values: Mapping[str, float]) -> Mechanism:

@@ -24,10 +24,9 @@ def kept_in_memory(
     ground: Mechanism, survives: tuple[float, ...], values: Mapping[str, float]
 ) -> Mechanism:
     """A state that lives in memory, with rare checkpoints for what it does not outlive."""
-    fetched = sooner(ground.restart, load=values.get("load_min", ground.restart.load))
-    kept = Kept(
-        survives, "at once", fetched, values.get("every_min", 0.0), values.get("ready_min", 0.0)
-    )
+    load = ground.restart.load * values.get("load_ratio", 1.0)
+    fetched = sooner(ground.restart, load=min(load, values.get("load_min", load)))
+    kept = Kept(survives, "at once", fetched, values.get("every_min", 0.0))
     return replace(
         ground,
         kept=kept,
@@ -97,8 +96,7 @@ POLICIES = (
         (
             Parameter("copies", 2.0, "machines", "the own and a peer", "assumed"),
             Parameter("every_min", 5.0, "min", "between two saves to memory", "assumed"),
-            Parameter("load_min", 0.25, "min", "saves and loads 20 times faster, of 5 min",
-                      "recalled"),
+            Parameter("load_ratio", 0.05, "ratio", "saves and loads 20 times faster", "recalled"),
             RARE,
         ),
     ),

@@ -37,7 +37,7 @@ def _goes_on(
     return replace(
         ground,
         kept=Kept(survives, "missing" if counted == "missing" else "at once", found, site.step_min),
-        interval_min=values["persist_min"],
+        interval_min=values["persist_min"] or ground.interval_min,
         steady_ratio=values.get("steady_ratio", 0.0),
         throughput=throughput,
         rejoin=Downtime(init=pause),
@@ -141,15 +141,17 @@ def _varuna(ground: Mechanism, site: Site, values: Mapping[str, float]) -> Mecha
 
 
 def _universal(ground: Mechanism, site: Site, values: Mapping[str, float]) -> Mechanism:
-    """Any layout can load the checkpoint, once it is converted."""
+    """Any layout can load the checkpoint, once it is converted: to fewer nodes and back, both when
+    these come back."""
     nodes = site.hazards.nodes
     if nodes < 2:
         return ground
-    converted = replace(ground.restart, load=ground.restart.load + values["convert_min"])
     throughput = tuple(1.0 - lost / nodes for lost in range(min(site.most_lost, nodes - 1) + 1))
     return replace(
-        ground, restart=converted, throughput=throughput, restart_waits=False,
-        rejoin=Downtime(init=converted.init, load=converted.load),
+        ground, throughput=throughput, restart_waits=False,
+        rejoin=Downtime(
+            init=ground.restart.init, load=ground.restart.load + 2 * values["convert_min"]
+        ),
     )  # fmt: skip
 
 
@@ -169,7 +171,9 @@ POLICIES = (
         "Pipelines of several sizes, planned ahead, use all nodes that are left.",
         "f + 1 replicas; templates for each size of a pipeline", _oobleck,
         (
-            Parameter("faults", 1.0, "nodes", "f that it must outlive", "assumed"),
+            Parameter("faults", 1.0, "nodes",
+                      "f that it must outlive; it stops with fewer nodes than f + one pipelines",
+                      "assumed"),
             PAUSE, RARE,
         ),
     ),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analytics.recovery.liveput import liveput, poisson
-from analytics.recovery.mechanism import KINDS, PREEMPTION, Downtime
+from analytics.recovery.mechanism import KINDS, PREEMPTION
 from analytics.recovery.policy import Parameter, Policy
 
 if TYPE_CHECKING:
@@ -17,32 +17,28 @@ if TYPE_CHECKING:
 
 
 def _parcae(ground: Mechanism, site: Site, values: Mapping[str, float]) -> Mechanism:
-    """The layout of most liveput; moves away from preemptions that were foretold."""
+    """As Varuna, with the layout of most liveput; moves away from preemptions foretold."""
+    grid, ahead = site.grid, values["ahead_min"]
     if not values["foretold_ratio"]:
         return ground
-    grid, ahead = site.grid, values["ahead_min"]
     expected = float(site.hazards.per_min[KINDS.index(PREEMPTION)]) * ahead
     found = liveput(
         grid.nodes, grid.stages, poisson(expected, min(grid.nodes, site.most_lost)),
         moved_cost=min(1.0, values["migrate_min"] / ahead) if ahead else 0.0,
     )  # fmt: skip
-    runs = found.replicas
-    throughput = tuple(
-        min(runs, (grid.nodes - lost) // grid.stages) / runs
-        for lost in range(min(site.most_lost, grid.nodes) + 1)
-    )
     moved = replace(
-        ground,
-        foretold_ratio=min(values["foretold_ratio"], 1.0),
-        migrate_min=values["migrate_min"],
-        steady_ratio=1.0 - runs / grid.replicas,
+        ground, foretold_ratio=values["foretold_ratio"], migrate_min=values["migrate_min"]
     )
-    if len([part for part in throughput if part > 0]) < 2:
+    if found.replicas == grid.replicas or not ground.goes_on:
         return moved
+    runs, most = found.replicas, min(site.most_lost, grid.nodes)
     return replace(
-        moved, throughput=throughput, restart_waits=False,
-        rejoin=Downtime(init=values["migrate_min"]),
-    )  # fmt: skip
+        moved,
+        steady_ratio=1.0 - runs / grid.replicas,
+        throughput=tuple(
+            min(runs, (grid.nodes - lost) // grid.stages) / runs for lost in range(most + 1)
+        ),
+    )
 
 
 POLICIES = (
@@ -55,5 +51,6 @@ POLICIES = (
             Parameter("migrate_min", 0.5, "min", "no figure is cited for it", "assumed"),
             Parameter("ahead_min", 10.0, "min", "that are looked ahead", "assumed"),
         ),
+        builds_on="varuna",
     ),
 )  # fmt: skip

@@ -39,7 +39,7 @@ def _drops(ground: Mechanism, site: Site, values: Mapping[str, float]) -> Mechan
     return replace(
         ground,
         kept=kept,
-        interval_min=values["persist_min"],
+        interval_min=values["persist_min"] or ground.interval_min,
         throughput=whole_replicas(site.grid, site.most_lost),
         rejoin=Downtime(init=values["regroup_min"]),
     )
@@ -55,7 +55,7 @@ def _experts(ground: Mechanism, site: Site, values: Mapping[str, float]) -> Mech
     return replace(
         ground,
         kept=Kept(stage_survives(site.grid, most), "at once", back, site.step_min),
-        interval_min=values["persist_min"],
+        interval_min=values["persist_min"] or ground.interval_min,
         throughput=tuple(1.0 - lost / nodes for lost in range(most + 1)),
         rejoin=Downtime(init=values["regroup_min"]),
     )

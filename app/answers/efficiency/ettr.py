@@ -139,11 +139,16 @@ def assumptions(ask: Ask, selection: Selection) -> tuple[str, ...]:
             f"No run of this selection is known: a job of {GPUS:,} GPUs without a wait is taken.",
             *said,
         )
-    elif runs.mean_wait_hours.value is None:
+    elif not ask(waits_known, selection):
         said = ("How long jobs wait is not known: no wait is taken.", *said)
     if per_node is None:
         said = (f"GPUs of a node are not known: {GPUS_PER_NODE:g} are taken.", *said)
     return said
+
+
+def waits_known(store: Store, selection: Selection) -> bool:
+    """Whether it is known how long runs of a selection wait."""
+    return measured(store, selection, limit=FEW).mean_wait_hours.value is not None
 
 
 def _habits_told(store: Store) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL, unknown
 from analytics.recovery.comparison import DAYS, Ranked, Trial, outcome, ranking
-from analytics.recovery.groups import from_memory
+from analytics.recovery.groups import after_loss
 from analytics.recovery.histories import Hazards
 from analytics.recovery.policy import BASE, Parameter, Site, policies
 from app.answers.content import Answer, Chart, Missing, composed, estimated
@@ -15,6 +15,7 @@ from app.answers.recovery.systems import ANALYSES
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_recovery
+from data.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +51,14 @@ def answer(  # noqa: PLR0913
     `keep` is what calls the simulation of one policy, `told` hears how many of how many are done.
     """
     changed = changed or {}
-    chosen = list(keys) or list(policies())
+    chosen = list(dict.fromkeys(keys)) or list(policies())
+    for key in (*chosen, *changed):
+        if key not in policies():
+            raise DataError(f"no policy {key!r}: there are {', '.join(policies())}")
+        policies()[key].check(changed.get(key, {}))
+    unranked = [key for key in changed if key not in chosen]
+    if unranked:
+        raise DataError(f"a parameter of {unranked[0]} is stated, but it is not among the policies")
     if plan is None or isinstance(plan, str):
         return _listed(chosen, changed, plan)
     trial = Trial(site=plan.site, counted=plan.counted, days=days, conf_level=conf_level, seed=seed)
@@ -78,8 +86,8 @@ COLUMNS = (
     field("system", "Policy", px=230),
     field("family", on=DATA),
     field("ettr", "ETTR", "ettr"),
-    field("ettr_by_rates", "By the rates", "ettr", none="rate stated"),
-    field("lost_gpu_hours", "Lost (GPU-h)", "number", unit="GPU-h"),
+    field("ettr_simulated", "By simulation alone", "ettr", on=DATA),
+    field("lost_gpu_hours", "Held, not trained (GPU-h)", "number", unit="GPU-h"),
     field("standby_nodes", "Nodes on standby", "count"),
     field("tied", "Cannot be told apart from", on=("table",), none="none", px=200),
     field("tied_with", on=("json",)),
@@ -94,11 +102,10 @@ COLUMNS = (
 def _columns(plan: Plan) -> Iterator[Field]:
     """Columns of a ranking: what the rates leave open and what it costs, where they are known."""
     for each in COLUMNS:
-        if each.column.key != "ettr_by_rates" or plan.counted is not None:
-            yield each
+        yield each
         if each.column.key == "lost_gpu_hours" and plan.price is not None:
             unit = plan.price[1] or "cost"
-            yield field("lost_cost", f"Lost ({unit})", "number", unit=unit)
+            yield field("lost_cost", f"Held, not trained ({unit})", "number", unit=unit)
 
 
 def _row(each: Ranked, plan: Plan, changed: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
@@ -107,8 +114,8 @@ def _row(each: Ranked, plan: Plan, changed: Mapping[str, Mapping[str, float]]) -
     more = f" and {len(tied) - FEW_TIED} more" if len(tied) > FEW_TIED else ""
     return _about(each.policy, changed.get(each.policy.key, {}), plan) | {
         "rank": each.rank,
-        "ettr": each.ettr,
-        "ettr_by_rates": each.by_rates or unknown(each.ettr.conf_level or CONF_LEVEL, 0),
+        "ettr": each.by_rates or each.ettr,
+        "ettr_simulated": each.ettr,
         "lost_gpu_hours": each.lost_node_hours * plan.gpus_per_node,
         "lost_cost": plan.price and each.lost_node_hours * plan.gpus_per_node * plan.price[0],
         "standby_nodes": each.standby,
@@ -147,14 +154,23 @@ def _of_site(plan: Plan | None) -> Iterator[Parameter]:
     """What is the site's own, and every policy's where it brings no other."""
     hazards = Hazards(nodes=1, rates={}) if plan is None else plan.site.hazards
     site = Site(hazards=hazards) if plan is None else plan.site
-    source = "as measured or stated for this site" if plan else DEFAULTS
-    sure: Certainty = "stated" if plan else "reported"
+    known: Mapping[str, Certainty] = {} if plan is None else plan.sure
     for name in ("restart_min", "write_min", "queue_min", "detect_min", "isolate_min", "load_min"):
+        sure = known.get(name, "assumed")
+        source = OWN if name in known else DEFAULTS
         yield Parameter(name, getattr(site, name), "min", source, sure)
-    if plan is not None:
-        yield Parameter("interval_min", site.mechanism().interval_min, "min", source, sure)
+    if plan is None:
+        return
+    interval = site.mechanism().interval_min
+    if site.interval_min is None:
+        yield Parameter(
+            "interval_min", interval, "min", "Daly-Young's of rate and write", "derived"
+        )
+    else:
+        yield Parameter("interval_min", interval, "min", OWN, known.get("interval_min", "assumed"))
 
 
+OWN = "of this site"
 DEFAULTS = "2410.21680: w about 5 min, u0 about 5 to 20 min; what is not stated is 0"
 
 
@@ -164,7 +180,7 @@ def _listed(
     """What there is, not ranked."""
     listed = [_about(policies()[key], changed.get(key, {})) for key in chosen]
     for each in listed:
-        each |= dict.fromkeys(("ettr", "ettr_by_rates"), unknown(CONF_LEVEL, 0))
+        each |= dict.fromkeys(("ettr", "ettr_simulated"), unknown(CONF_LEVEL, 0))
         each |= dict.fromkeys(("lost_gpu_hours", "rank", "shares"))
         each |= {"tied_with": [], "tied": None, "standby_nodes": None}
     if why is None:
@@ -195,8 +211,13 @@ def _best(ranked: Sequence[Ranked]) -> Ranked:
 
 def _sentence(ranked: Sequence[Ranked], plan: Plan) -> str:
     best = _best(ranked)
+    tied = len(best.tied_with)
+    name = f"{best.policy.system} gets"
+    if tied:
+        others = "one other" if tied == 1 else f"{tied} others"
+        name = f"{best.policy.system}, or {others} that cannot be told apart from it, gets"
     said = (
-        f"{best.policy.system} gets most out of {numbers.gpu_count(plan.gpus)}: "
+        f"{name} most out of {numbers.gpu_count(plan.gpus)}: "
         f"ETTR {numbers.decimals(best.ettr.value)}"
     )
     base = next((each for each in ranked if each.policy.key == BASE), None)
@@ -211,7 +232,7 @@ def _headlines(ranked: Sequence[Ranked], plan: Plan, days: float) -> Iterator[Nu
     base = next((each for each in ranked if each.policy.key == BASE), None)
     if base is not None:
         yield estimated(of_recovery.BASE_ETTR, "ettr", base.by_rates or base.ettr)
-        won = (base.lost_node_hours - best.lost_node_hours) * plan.gpus_per_node
+        won = (best.trained_node_hours - base.trained_node_hours) * plan.gpus_per_node
         parts = f"in {numbers.number(days)} days of {numbers.gpu_count(plan.gpus)}"
         yield composed(of_recovery.WON, numbers.number(won), parts, exact=won, unit="GPU-h")
     n = len(best.tied_with)
@@ -277,7 +298,7 @@ def _analyses() -> list[dict[str, Any]]:
         {
             "policy": None, "system": each.system, "family": "analysis", "does": each.does,
             "command": each.command or None, "source": each.source, "parameters": [],
-            "ettr": None, "lost_gpu_hours": None, "rank": None, "tied_with": [],
+            "ettr": unknown(CONF_LEVEL, 0), "lost_gpu_hours": None, "rank": None, "tied_with": [],
         }
         for each in ANALYSES
     ]  # fmt: skip
@@ -301,6 +322,11 @@ def _notes(ranked: Sequence[Ranked], plan: Plan, days: float) -> Iterator[str]:
             "How long a failed job stands unnoticed is not stated (--detect-min): what detection "
             "saves is not in the ranking."
         )
+    if not site.load_min:
+        yield (
+            "How long a checkpoint takes to load is not stated (--load-min): it counts in the "
+            "restart. What loads faster saves nothing of it, what starts up faster all of it."
+        )
     if not site.queue_min and site.cluster_gives:
         yield "Other nodes are there at once: spares, and going on without a node, save little."
     yield (
@@ -311,7 +337,7 @@ def _notes(ranked: Sequence[Ranked], plan: Plan, days: float) -> Iterator[str]:
 
 def recovered(nodes: int, copies: int, lost: int) -> Answer:
     """Chance that a state in memory outlives the loss of so many machines at once."""
-    chance = from_memory(nodes, copies, lost)[min(lost, nodes)]
+    chance = after_loss(nodes, copies, lost)
     return Answer(
         f"A state with {numbers.counted(copies, 'copy', 'copies')} on "
         f"{numbers.counted(nodes, 'machine')} outlives the loss of {lost} at once with "

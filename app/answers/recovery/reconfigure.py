@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING
 
+from analytics import validate
+from analytics.failures.taxonomy import taxonomy
 from analytics.frames import GPUS_PER_NODE
-from analytics.recovery.reconfiguration import Hit, Task, action, if_hit
+from analytics.recovery.reconfiguration import ACTIONS, RECONFIGURE, Hit, Task, action, if_hit
 from app.answers.content import Answer, Missing, composed
 from app.answers.described import Rows, field
 from app.answers.efficiency import ettr
-from app.answers.reliability import mttf
+from app.answers.recovery import sites
+from app.answers.reliability import availability, mttf
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_recovery
@@ -20,8 +24,6 @@ from data.queries import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pandas as pd
 
     from app.answers.content import Block, Number
     from app.ask import Ask
@@ -40,6 +42,7 @@ class Running:
     rate_per_1000_node_days: float
     gpus_per_node: float
     transition_min: float
+    repair_hours: float | None
     said: tuple[str, ...]
 
 
@@ -49,6 +52,7 @@ def of_file(
     rate: float | None,
     transition_min: float | None,
     gpus_per_node: float | None,
+    repair_hours: float | None = None,
     least_ratio: float = LEAST_RATIO,
 ) -> Running:
     """Jobs of a file, of which the rate must be stated.
@@ -80,7 +84,7 @@ def of_file(
         )
     return Running(
         tasks, rate, GPUS_PER_NODE if gpus_per_node is None else gpus_per_node,
-        TRANSITION_MIN if transition_min is None else transition_min, tuple(said),
+        TRANSITION_MIN if transition_min is None else transition_min, repair_hours, tuple(said),
     )  # fmt: skip
 
 
@@ -94,39 +98,54 @@ def of_store(
     *,
     rate: float | None = None,
     transition_min: float | None = None,
+    repair_hours: float | None = None,
     least_ratio: float = LEAST_RATIO,
 ) -> Running | Missing:
     """Jobs that ran when the records end; what is missing where there are none, or no rate."""
-    listed = _named(ask(running.running_jobs, selection))
-    if not listed:
+    rows = ask(running.running_jobs, selection)
+    if not len(rows):
         return NOBODY_RUNS
-    known = ettr.failure_rate(ask, selection).value if rate is None else rate
+    if rows["cluster"].nunique() > 1:
+        return _choose(rows["cluster"].unique().tolist())
+    measured = ettr.failure_rate(ask, selection)
+    known = measured.value if rate is None else rate
     if not known:
-        return NO_RATE
+        why = sites.NONE_SEEN if measured.upper is not None else sites.UNKNOWN_RATE
+        return replace(NO_RATE, finding=f"{CANNOT}: {why}")
     usual = ettr.job_like_runs(ask, selection)
-    tasks = tuple(Task(job, gpus, _least(gpus, least_ratio)) for job, gpus in listed)
+    tasks = tuple(
+        Task(str(job), int(gpus), _least(int(gpus), least_ratio))
+        for job, gpus in zip(rows["job_id"], rows["n_gpus"], strict=True)
+    )
     change = usual.restart_min + usual.checkpoint_min / 2
+    every = int(rows["n_running"].iloc[0])
+    jobs = numbers.counted(every, "job")
     said = (
-        f"{numbers.counted(len(tasks), 'job')} that ran when the records end, the largest first.",
+        f"{jobs} ran when the records end; the largest {len(tasks)} are planned."
+        if every > len(tasks)
+        else f"{jobs} ran when the records end.",
         _assumed(least_ratio),
     )
     per_node = ask(mttf.measured, selection).gpus_per_node or GPUS_PER_NODE
+    if repair_hours is None:
+        repair_hours = ask(availability.measured, selection).repairs.mean_hours.value
     return Running(
-        tasks, known, per_node, change if transition_min is None else transition_min, said
-    )
+        tasks, known, per_node, change if transition_min is None else transition_min,
+        repair_hours, said,
+    )  # fmt: skip
 
 
-def _named(rows: pd.DataFrame) -> list[tuple[str, int]]:
-    """Job and GPUs; of several clusters each job with the name of its own before it."""
-    several = rows["cluster"].nunique() > 1
-    return [
-        (f"{cluster}/{job}" if several else str(job), int(gpus))
-        for cluster, job, gpus in rows.itertuples(index=False)
-    ]
+def _choose(clusters: list[str]) -> Missing:
+    """That nodes do not move between clusters."""
+    named = ", ".join(map(str, clusters[:MOST_NAMED]))
+    return Missing(
+        "running", f"{CANNOT} of several clusters at once, between which no node moves ({named}).",
+        "Choose one:", (f"faultline reconfigure --cluster {clusters[0]}",),
+    )  # fmt: skip
 
 
 def _least(gpus: int, least_ratio: float) -> int:
-    """Fewest GPUs of a job, in powers of two of what it has less."""
+    """Fewest GPUs of a job."""
     return max(1, round(gpus * least_ratio))
 
 
@@ -137,14 +156,15 @@ def _assumed(least_ratio: float) -> str:
     )
 
 
+CANNOT = "What a failure right now would cost cannot be judged"
 NOBODY_RUNS = Missing(
-    "running", "What a failure right now would cost cannot be judged: no job of this selection "
-    "runs when the records end.", "Collect again, or give the jobs:",
+    "running", f"{CANNOT}: no job of this selection runs when the records end.",
+    "Collect again, or give the jobs:",
     ("faultline reconfigure --jobs jobs.csv --rate-per-1000-node-days 6.5",),
 )  # fmt: skip
 NO_RATE = Missing(
-    "running", "What a failure right now would cost cannot be judged: how often nodes fail is not "
-    "known.", "State a rate:", ("faultline reconfigure --rate-per-1000-node-days 6.5",),
+    "running", f"{CANNOT}: {sites.UNKNOWN_RATE}", "State a rate:",
+    ("faultline reconfigure --rate-per-1000-node-days 6.5",),
 )  # fmt: skip
 
 
@@ -161,7 +181,8 @@ def answer(
     Raises
     ------
     DataError
-        For a job that is not among them, or more lost GPUs than it has.
+        For a job that is not among them, a cause that is none, or lost GPUs of a failure that
+        takes none.
     """
     if isinstance(known, Missing):
         return Answer(
@@ -174,16 +195,23 @@ def answer(
         raise DataError(
             f"no job {faulted!r} runs: there are {', '.join([*named][:MOST_NAMED])} ..."
         )
-    lost = round(known.gpus_per_node) if lost_gpus is None else lost_gpus
+    validate.positive("gpus_per_node", known.gpus_per_node, "pass the GPUs of one node, e.g. 8")
+    if cause is not None and cause not in taxonomy().causes:
+        raise DataError(f"no cause {cause!r}: `faultline terms` lists them")
+    lost = max(1, round(known.gpus_per_node)) if lost_gpus is None else lost_gpus
     severity = None if cause is None else action(cause)
+    transition = known.transition_min
     if severity is not None and severity[0] > 1:
-        lost = 0
+        if lost_gpus:
+            raise DataError(f"a failure by {cause} takes no GPU: leave out --lost-gpus")
+        lost, transition = 0, 0.0 if severity[0] == len(ACTIONS) else transition
     hits = if_hit(
         known.tasks,
         lost_gpus=lost,
         idle_gpus=idle_gpus,
         rate_per_gpu_hour=known.rate_per_1000_node_days / 1000.0 / 24.0 / known.gpus_per_node,
-        transition_hours=known.transition_min / 60.0,
+        transition_hours=transition / 60.0,
+        repair_hours=inf if known.repair_hours is None else known.repair_hours,
     )
     hit = next((each for each in hits if each.job == faulted), hits[0])
     plan = Rows(
@@ -195,18 +223,17 @@ def answer(
         ],
     )  # fmt: skip
     costs = Rows(HITS, [_row(each) for each in hits])
-    said = None if severity is None else severity[1]
     return Answer(
         _sentence(hit, lost, severity),
         tuple(_headlines(hits)),
         tuple(_blocks(plan, costs, hit)),
-        notes=tuple(_notes(known, lost, idle_gpus, cause)),
+        notes=tuple(_notes(known, lost, idle_gpus, transition, cause)),
         record={
             "faulted": hit.job,
             "lost_gpus": lost,
             "jobs": plan.records(),
             "weighted_flops": hit.plan.weighted_flops,
-            "action": said if cause is not None else "reconfigure",
+            "action": RECONFIGURE if severity is None else severity[1],
             "severity": None if severity is None else severity[0],
             "cost_hours": hit.cost_hours,
             "expected_cost_hours": _expected(hits),
@@ -231,9 +258,19 @@ HITS = (
 )
 
 
+def _or_back(known: Running) -> str:
+    """The repair, where it is known."""
+    if known.repair_hours is None:
+        return ""
+    return f", or until a node is back after {numbers.duration(known.repair_hours)},"
+
+
 def _row(hit: Hit) -> dict[str, object]:
     """What the loss in one job would cost."""
-    gives = [f"{job}: {gpus:,}" for job, gpus in hit.plan.gives]
+    after = {task.job: size for task, size in zip(hit.plan.tasks, hit.plan.gpus, strict=True)}
+    gives = [
+        f"{job}: {gpus:,}" if after[job] else f"{job}: stopped" for job, gpus in hit.plan.gives
+    ]
     more = f" and {len(gives) - MOST_NAMED} more" if len(gives) > MOST_NAMED else ""
     return {
         "job": hit.job, "chance": hit.chance, "cost_hours": hit.cost_hours,
@@ -254,8 +291,13 @@ def _sentence(hit: Hit, lost: int, severity: tuple[int, str] | None) -> str:
         return f"If job {hit.job} loses {lost} GPUs now, idle ones replace them: {_hours(hit)}."
     if [job for job, _ in gives] == [hit.job]:
         left = hit.plan.gpus[[task.job for task in hit.plan.tasks].index(hit.job)]
-        return f"If job {hit.job} loses {lost} GPUs now, it goes on with {left:,}: {_hours(hit)}."
-    who = " and ".join(f"job {job} gives up {gpus:,}" for job, gpus in gives[:MOST_NAMED])
+        then = f"it goes on with {left:,}" if left else "it is stopped"
+        return f"If job {hit.job} loses {lost} GPUs now, {then}: {_hours(hit)}."
+    after = {task.job: size for task, size in zip(hit.plan.tasks, hit.plan.gpus, strict=True)}
+    who = " and ".join(
+        f"job {job} gives up {gpus:,}" if after[job] else f"job {job} is stopped"
+        for job, gpus in gives[:MOST_NAMED]
+    )
     return f"If job {hit.job} loses {lost} GPUs now, {who}: it costs {_hours(hit)}."
 
 
@@ -286,15 +328,18 @@ def _blocks(plan: Rows, costs: Rows, hit: Hit) -> Iterator[Block]:
     yield costs.table("if_hit", "What a failure right now would cost")
 
 
-def _notes(known: Running, lost: int, idle: int, cause: str | None) -> Iterator[str]:
+def _notes(
+    known: Running, lost: int, idle: int, transition: float, cause: str | None
+) -> Iterator[str]:
     yield from known.said
     yield (
         f"A failure takes {numbers.counted(lost, 'GPU')}; {idle:,} are taken to be idle. A job "
-        f"that is hit or changes stands for {numbers.number(known.transition_min)} min."
+        f"that is hit or changes stands for {numbers.number(transition)} min."
     )
     yield (
         f"Until the next failure at {numbers.number(known.rate_per_1000_node_days)} per 1,000 "
-        "node-days the plan makes most of the weighted throughput (Unicron's dynamic program)."
+        f"node-days{_or_back(known)} the plan makes most of the weighted "
+        "throughput (Unicron's dynamic program)."
     )
     if cause is not None and action(cause) is None:
         yield f"No class of severity is published for {cause}: the plan is that of a lost node."

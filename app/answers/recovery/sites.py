@@ -22,6 +22,7 @@ from data.queries import efficiency, fleet, incidents
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from analytics.recovery.policy import Certainty
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
@@ -44,6 +45,8 @@ class Plan:
     """Failures that the rates rest on; None where a rate was stated."""
     said: tuple[str, ...]
     """What it rests on, in sentences."""
+    sure: Mapping[str, Certainty]
+    """How the site's own times are known, by name; those that are not in it are assumed."""
     price: tuple[float, str] | None = None
     """Of a GPU-hour, with its currency; None where not all clusters state one and the same."""
 
@@ -77,10 +80,23 @@ def stated(
     said = [f"{numbers.number(rate)} failures per 1,000 node-days are stated: no interval."]
     if not parts:
         said.append("Each takes one node.")
-    return Plan(
-        _site(Hazards(nodes=_nodes(gpus, gpus_per_node), rates=rates), costs),
-        gpus_per_node, None, tuple(said),
-    )  # fmt: skip
+    nodes = _nodes(gpus, gpus_per_node)
+    said += _rounded(gpus, nodes, gpus_per_node)
+    site = _site(Hazards(nodes=nodes, rates=rates), costs)
+    return Plan(site, gpus_per_node, None, tuple(said), _stated(costs))
+
+
+def _stated(costs: Mapping[str, Any]) -> dict[str, Certainty]:
+    """Times that somebody stated."""
+    return {name: "stated" for name, value in costs.items() if value is not None}
+
+
+def _rounded(gpus: float, nodes: int, gpus_per_node: float) -> list[str]:
+    """That a size was taken for another."""
+    if nodes * gpus_per_node == gpus:
+        return []
+    size = numbers.gpu_count(nodes * gpus_per_node)
+    return [f"{numbers.gpu_count(gpus)} are taken as whole nodes: {size}."]
 
 
 def of_store(
@@ -111,19 +127,24 @@ def of_store(
         "queue_min": usual.queue_min,
     }
     said = (
-        f"{rate.n:,} failures in {numbers.number(node_days)} node-days: "
+        f"{numbers.counted(rate.n, 'failure')} in {numbers.number(node_days)} node-days: "
         + ", ".join(f"{counts[kind]:,.0f} {WORDS[kind]}" for kind in KINDS if counts.get(kind))
         + ".",
         "A failed node is back after "
         + (f"{numbers.duration(repair.value)} on average." if repair.value
            else f"{numbers.duration(hazards.repair_hours)}, as assumed: no return is known."),
         "How often single nodes are taken away is not known from records: no preemption is played.",
+        *_rounded(gpus or usual.gpus, nodes, usual.gpus_per_node),
         *ettr.assumptions(ask, selection),
     )  # fmt: skip
-    site = _site(
-        hazards, known | {name: value for name, value in costs.items() if value is not None}
-    )
-    return Plan(site, usual.gpus_per_node, Counted(counts, node_days), said, price(ask, selection))
+    given = {name: value for name, value in costs.items() if value is not None}
+    habits: Certainty = SURE[ask(ettr.habits).basis]
+    sure: dict[str, Certainty] = dict.fromkeys(("restart_min", "write_min", "interval_min"), habits)
+    sure["queue_min"] = "measured" if ask(ettr.waits_known, selection) else "assumed"
+    return Plan(
+        _site(hazards, known | given), usual.gpus_per_node, Counted(counts, node_days), said,
+        sure | _stated(given), price(ask, selection),
+    )  # fmt: skip
 
 
 def price(ask: Ask, selection: Selection) -> tuple[float, str] | None:
@@ -134,6 +155,10 @@ def price(ask: Ask, selection: Selection) -> tuple[float, str] | None:
     return prices.pop() if len(prices) == 1 else None
 
 
+SURE: Mapping[str, Certainty] = {
+    "observed_runs": "measured", "configured": "stated", "assumed": "assumed",
+}  # fmt: skip
+"""What the habits of runs rest on -> how sure that is."""
 WORDS = {
     PROCESS: "of programs alone",
     NODE: "of one node",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL, Estimate
-from analytics.recovery.spares import ENOUGH, Spares, spares
+from analytics.recovery.spares import ENOUGH, Spares, enough_for, spares
 from app.answers.content import Answer, Missing, Number, composed
 from app.answers.described import Rows, field
 from app.answers.reliability import availability, mttf
@@ -74,6 +74,10 @@ def answer(
     """
     if out_ratio is not None and repair_hours is not None:
         raise DataError("--p-failure is the share of time that repairs make: leave one out")
+    if not 0 < enough < 1:
+        raise DataError(
+            f"the share of time for which spares are enough must be in (0, 1), got {enough}"
+        )
     if out_ratio is not None and not 0 <= out_ratio < 1:
         raise DataError(f"the share of time that a node is out must be in [0, 1), got {out_ratio}")
     if repair_hours is not None:
@@ -133,9 +137,9 @@ def _out_for(rate: Estimate, repair_hours: float) -> Estimate:
 
 def _at_keep(found: Spares) -> float | None:
     """Share of the time for which those that are enough are enough, if nodes go out one by one."""
-    if found.keep is None or found.keep >= len(found.rows):
+    if found.keep is None or found.out_ratio.value is None:
         return None
-    return found.rows[found.keep].enough
+    return enough_for(found.nodes, found.keep, found.out_ratio.value)
 
 
 def _usual_nodes(ask: Ask, selection: Selection, fleet: OutAtOnce | None) -> int:

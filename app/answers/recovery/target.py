@@ -20,6 +20,7 @@ from analytics.recovery.sensitivity import (
 from app.answers.content import Answer, Chart, Missing, composed, estimated
 from app.answers.described import Rows, field
 from app.answers.efficiency import ettr
+from app.answers.recovery import sites
 from app.words import numbers
 from app.words.glossary import of_recovery
 
@@ -45,28 +46,28 @@ STEPS = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
 """Of the present interval and restart that the heat map shows."""
 
 
-def of_store(ask: Ask, selection: Selection) -> tuple[EttrSettings, Estimate] | None:
-    """A job like the largest run and the rate measured; None where failures are unknown."""
+def of_store(ask: Ask, selection: Selection) -> tuple[EttrSettings, Estimate] | Missing:
+    """A job like the largest run and the rate measured; what is missing where it is not known."""
     rate = ettr.failure_rate(ask, selection)
     if not rate.value:
-        return None
+        return missing(rate)
     return ettr.job_like_runs(ask, selection), rate
 
 
-UNKNOWN = Missing(
-    "required",
-    "What a target would take cannot be judged: how often nodes of this selection fail is not "
-    "known.",
-    "At a rate of your own:",
-    ("faultline plan --gpus 1024 --rate-per-1000-node-days 6.5",),
-)  # fmt: skip
+def missing(rate: Estimate) -> Missing:
+    """Why nothing can be planned at a rate."""
+    why = sites.NONE_SEEN if rate.upper is not None else sites.UNKNOWN_RATE
+    return Missing(
+        "required", f"What a target would take cannot be judged: {why}", "At a rate of your own:",
+        ("faultline plan --gpus 1024 --rate-per-1000-node-days 6.5",),
+    )  # fmt: skip
 
 
-def unknown() -> Answer:
+def unknown(why: Missing) -> Answer:
     """Where no rate is known."""
     return Answer(
-        UNKNOWN.finding,
-        blocks=(UNKNOWN,),
+        why.finding,
+        blocks=(why,),
         record={"ettr": None, "required": [], "sensitivity": [], "halved": []},
         sheet=Rows(REQUIRED, []).sheet(),
     )
@@ -164,7 +165,7 @@ def _sentence(found: Sensitivity) -> str:
     job, target = numbers.gpu_count(found.settings.gpus), numbers.decimals(found.target)
     if found.required[0].met:
         reached = numbers.decimals(found.ettr.value)
-        return f"{job} reach an ETTR of {target} as they are: {reached} is expected."
+        return f"{job} can expect an ETTR of {reached} as it is: above the target of {target}."
     ways = [
         f"{WORDS[each.parameter]} of {numbers.number(each.value)}"
         + ("" if each.parameter == RATE else " min")
@@ -173,8 +174,8 @@ def _sentence(found: Sensitivity) -> str:
     ]
     if not ways:
         return f"For an ETTR of {target} of {job} no single change is enough."
-    rest = f", else with a {' or with a '.join(ways[1:])}" if ways[1:] else ""
-    return f"{job} reach an ETTR of {target} with a {ways[0]} alone{rest}."
+    rest = f", else a {' or a '.join(ways[1:])}" if ways[1:] else ""
+    return f"An ETTR of {target} of {job} takes a {ways[0]} alone{rest}."
 
 
 def _headlines(found: Sensitivity) -> Iterator[Number]:

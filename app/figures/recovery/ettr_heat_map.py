@@ -42,7 +42,7 @@ def figure(
         colorscale=[[0, palette.background], [1, most]],
         xgap=1,
         ygap=1,
-        text=[[numbers.decimals(each)[:4] for each in row] for row in ettr],
+        text=[[f"{each:.2f}" for each in row] for row in ettr],
         texttemplate="%{text}",
         textfont={"size": 11, "color": palette.text},
         showscale=False,

@@ -75,7 +75,9 @@ def test_survival_and_throughput_are_those_of_all_failure_sets(grid: Grid) -> No
         assert whole_replicas(grid, most)[lost] == pytest.approx(np.mean(whole) / grid.replicas)
 
 
-@pytest.mark.parametrize(("nodes", "copies"), [(8, 2), (9, 3), (7, 2), (10, 4), (5, 5), (6, 1)])
+@pytest.mark.parametrize(
+    ("nodes", "copies"), [(8, 2), (9, 3), (7, 2), (10, 4), (11, 4), (5, 5), (6, 1), (9, 5)]
+)
 def test_a_state_in_memory_is_had_as_often_as_the_placement_lets(nodes: int, copies: int) -> None:
     whole = nodes // copies - (nodes % copies > 0)
     groups = [range(i * copies, (i + 1) * copies) for i in range(whole)]

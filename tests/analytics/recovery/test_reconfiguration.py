@@ -75,6 +75,19 @@ def test_the_job_that_cannot_shrink_keeps_its_nodes_and_another_gives_them() -> 
     assert all(not hit.plan.gives for hit in spared)
 
 
+def test_jobs_that_are_alike_have_the_same_plan_with_their_own_name() -> None:
+    tasks = [Task("a", 16, 8), Task("b", 16, 8), Task("c", 32, 32, weight=3.0)]
+    hits = {
+        hit.job: hit
+        for hit in if_hit(tasks, lost_gpus=8, rate_per_gpu_hour=1e-3, transition_hours=0.5)
+    }
+    assert hits["a"].cost_hours == pytest.approx(hits["b"].cost_hours)
+    for job in ("a", "b"):
+        alone = reconfigured(tasks, 56, running_hours=1 / 0.056, transition_hours=0.5, faulted=job)
+        assert hits[job].plan.value == pytest.approx(alone.value)
+        assert hits[job].plan.gives == ((job, 8),)
+
+
 def test_severities_are_of_causes_that_exist() -> None:
     assert set(SEVERITIES) <= set(taxonomy().causes)
     assert action("illegal_memory_access") == (2, "restart the process in place")
@@ -93,5 +106,11 @@ def test_what_cannot_be_planned_is_refused() -> None:
         reconfigured([Task("a", 8, 8)], 8, running_hours=1, transition_hours=1, faulted="b")
     with pytest.raises(OutOfRangeError, match="gpus of a"):
         Task("a", 0, 1)
-    with pytest.raises(OutOfRangeError, match="leave out the smallest"):
+    with pytest.raises(OutOfRangeError, match="plan jobs of more GPUs"):
         reconfigured([Task("a", 99_991, 7)], 99_990, running_hours=1, transition_hours=1)
+    alone = {"lost_gpus": 8, "rate_per_gpu_hour": 1e-5, "transition_hours": 0.1}
+    with pytest.raises(OutOfRangeError, match="lost_gpus"):
+        if_hit([Task("a", 8, 8)], **alone)  # type: ignore[arg-type]
+    (hit,) = if_hit([Task("a", 8, 8)], **alone, repair_hours=5.0)  # type: ignore[arg-type]
+    assert hit.plan.gpus == (0,)
+    assert hit.cost_hours == pytest.approx(5.1)

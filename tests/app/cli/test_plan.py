@@ -57,7 +57,8 @@ def test_where_no_failure_was_seen_nothing_is_planned(
     (tmp_path / "sacct.txt").write_text("\n".join(SACCT.splitlines()[:2]) + "\n", encoding="utf-8")
     store = ("--store", tmp_path / "store")
     faultline("ingest", "sacct", tmp_path / "sacct.txt", *store)
-    assert "cannot be judged" in faultline("plan", *store, "--format", "table").out
+    said = faultline("plan", *store, "--format", "table").out
+    assert "cannot be judged: no failure was seen" in said
     assert faultline("plan", *store, "--format", "json").json["ettr"] is None
 
 
@@ -74,3 +75,10 @@ def test_what_cannot_be_is_refused(
 ) -> None:
     assert words in refused(*STATED, *options)
     assert "--gpus must be given" in refused("plan", "--rate-per-1000-node-days", 6.5)
+
+
+def test_a_job_that_hardly_fails_has_room(faultline: Callable[..., Any]) -> None:
+    rare = ("plan", "--gpus", 8, "--rate-per-1000-node-days", 1e-6, "--format", "json")
+    required = {each["parameter"]: each for each in faultline(*rare).json["required"]}
+    assert required["interval_min"]["met"] is True
+    assert required["interval_min"]["value"] is None

@@ -37,9 +37,14 @@ def test_a_stated_job_is_ranked_with_the_exact_form_as_its_base(
     wide = 2 * (ettr["upper"] - ettr["lower"])
     assert abs(ettr["value"] - float(exact)) < wide
     assert found["gemini"]["rank"] < base["rank"] == 3
-    assert base["lost_gpu_hours"] == pytest.approx(4096 * 24 * 30 * (1 - ettr["value"]))
+    held = 1 - ettr["value"] - base["shares"]["wait"]  # while it waits it holds no node
+    assert base["lost_gpu_hours"] == pytest.approx(4096 * 24 * 30 * held)
     assert sum(base["shares"].values()) == pytest.approx(1.0)
-    assert "ettr_by_rates" not in base
+    assert base["ettr_simulated"] == ettr  # a stated rate leaves nothing else open
+    sure = {each["name"]: each["certainty"] for each in base["parameters"]}
+    assert sure["queue_min"] == "stated"
+    assert sure["restart_min"] == "assumed"
+    assert sure["interval_min"] == "derived"
 
 
 def test_parameters_are_changed_and_say_so(faultline: Callable[..., Any], tmp_path: Path) -> None:
@@ -58,10 +63,10 @@ def test_without_a_store_or_a_rate_they_are_listed_with_their_sources(
     assert len(_by_key(found)) > 30
     for each in found:
         assert each["rank"] is None
-        assert {"name", "value", "unit", "source", "certainty"} == set().union(
-            *(set(parameter) for parameter in each["parameters"]), {"name", "value", "unit",
-            "source", "certainty"}
-        )  # fmt: skip
+        assert each["ettr"]["value"] is None
+        for parameter in each["parameters"]:
+            assert set(parameter) == {"name", "value", "unit", "source", "certainty"}
+    assert {each["name"] for each in _by_key(found)["persistent"]["parameters"]} >= {"write_min"}
     said = faultline("policies", "--store", tmp_path, "--format", "table").out
     assert "state a job and its failure rate" in said
 
@@ -87,9 +92,11 @@ def test_a_store_is_ranked_by_its_own_failures(
     common = ("--store", tmp_path / "store", "--format", "json")
     found = _by_key(faultline("policies", *FEW, *common).json)
     n = faultline("mttf", *common).json["failures"]
-    by_rates = found["persistent"]["ettr_by_rates"]
-    assert by_rates["n"] == n
-    assert by_rates["lower"] < found["persistent"]["ettr"]["value"] < by_rates["upper"]
+    ettr = found["persistent"]["ettr"]
+    assert ettr["n"] == n
+    plan = faultline("plan", *common).json["ettr"]
+    for bound in ("value", "lower", "upper"):
+        assert ettr[bound] == pytest.approx(plan[bound], abs=0.01)
 
 
 def test_the_chance_of_a_state_in_memory(
@@ -104,7 +111,10 @@ def test_the_chance_of_a_state_in_memory(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--policy", "nothing"), "one of"),
+        (("--policy", "nothing"), "no policy 'nothing'"),
+        (("--set", "gemnii.copies=3"), "no policy 'gemnii'"),
+        (("--policy", "persistent", "--set", "gemini.copies=3"), "not among the policies"),
+        (("--set", "gemini.steady_ratio=2"), "at most 1"),
         (("--set", "gemini.nothing=1"), "one of gemini"),
         (("--set", "gemini"), "KEY.NAME=NUMBER"),
         (("--process-ratio", 0.8, "--rack-ratio", 0.4), "from 0 to 1 together"),
@@ -116,3 +126,15 @@ def test_what_cannot_be_is_refused(
     refused: Callable[..., str], tmp_path: Path, options: tuple[Any, ...], words: str
 ) -> None:
     assert words in refused(*STATED[:5], *options, "--store", tmp_path)
+
+
+def test_a_size_without_a_store_or_a_rate_is_refused(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    assert "holds no store" in refused("policies", "--gpus", 64, "--store", tmp_path)
+
+
+def test_a_size_that_fills_no_node_is_told(faultline: Callable[..., Any], tmp_path: Path) -> None:
+    few = ("--policy", "persistent", "--store", tmp_path, "--format", "table")
+    said = faultline("policies", "--gpus", 12, *STATED[3:5], *few)
+    assert "12 GPUs are taken as whole nodes: 16 GPUs" in said.err + said.out

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.app.cli.conftest import SACCT
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -55,7 +57,8 @@ def test_a_failure_that_takes_no_node_is_restarted_or_tried_again(
     assert crash["action"] == "restart the process in place"
     assert all(each["gpus_before"] == each["gpus_after"] for each in crash["jobs"])
     assert faultline(*asked, "--cause", "ib_link").json["action"] == "reattempt in place"
-    assert faultline(*asked, "--cause", "name_error").json["action"] is None
+    none = faultline(*asked, "--cause", "name_error").json
+    assert (none["action"], none["severity"], none["lost_gpus"]) == ("reconfigure", None, 8)
 
 
 def test_jobs_that_run_when_the_records_end_are_planned(
@@ -86,12 +89,39 @@ def own_store(sacct_store: Path, tmp_path: Path) -> Path:
         (("--faulted", "z"), "no job 'z' runs"),
         (("--least-ratio", 0), "--least-ratio must be in"),
         (("--transition-min", -1), "transition_hours"),
+        (("--cause", "nonsense"), "no cause 'nonsense'"),
+        (("--cause", "ib_link", "--lost-gpus", 8), "leave out --lost-gpus"),
+        (("--gpus-per-node", 0), "gpus_per_node"),
+        (("--lost-gpus", 1000), "lost_gpus"),
     ],
 )
 def test_what_cannot_be_is_refused(
     refused: Callable[..., str], jobs: Path, options: tuple[Any, ...], words: str
 ) -> None:
     assert words in refused("reconfigure", "--jobs", jobs, *RATE, *options)
+
+
+def test_nodes_do_not_move_between_clusters(
+    faultline: Callable[..., Any], own_store: Path, tmp_path: Path
+) -> None:
+    other = SACCT.replace("|c|", "|d|")
+    (tmp_path / "other.txt").write_text(other, encoding="utf-8")
+    faultline("ingest", "sacct", tmp_path / "other.txt", "--store", own_store)
+    said = faultline("reconfigure", "--store", own_store, "--format", "table")
+    assert "between which no node moves (c, d)" in said.out
+    found = faultline(
+        "reconfigure", "--store", own_store, "--cluster", "d", "--lost-gpus", 2, "--format", "json"
+    ).json
+    assert [each["job"] for each in found["jobs"]] == ["3"]
+
+
+def test_a_job_that_has_nothing_left_is_stopped(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text("job,gpus,min_gpus\na,8,8\n", encoding="utf-8")
+    asked = ("reconfigure", "--jobs", file, *RATE, "--repair-hours", 5, "--format", "table")
+    assert "it is stopped" in faultline(*asked).out
 
 
 def test_a_file_needs_jobs_and_a_rate(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ def test_a_stated_share_needs_no_records(faultline: Callable[..., Any], sacct_st
         for nodes in (128, 256, 512, 1024)
     ]
     assert keep == [2, 2, 3, 4]
+    many = faultline(*common, "--nodes", 1_000_000, "--p-failure", 0.01).json
+    assert many["p_enough"] >= 0.99
+    assert many["spares"] in [row["spares"] for row in many["by_spares"]]
     said = faultline("spares", "--store", sacct_store, "--nodes", 8, "--format", "table")
     assert "cannot be judged: no record tells when nodes were out of service" in said.out
     found = faultline(*common, "--nodes", 8).json

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from app.show.scope import Scope
 
 
-NOT_KNOWN = target.unknown()
-
-
 def show(head: DeltaGenerator, scope: Scope) -> None:
     """The job's inputs with the store's values, the target, what it takes and what moves it."""
     usual = ettr.job_like_runs(ask, scope.selection)
@@ -39,7 +36,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         rate = Estimate(stated, None, None, CONF_LEVEL, 0)
     answer: Answer | None = None
     with notice.explained():
-        answer = NOT_KNOWN
+        answer = target.unknown(target.missing(rate))
         if rate.value:
             told = ettr.assumptions(ask, scope.selection)
             answer = kept(target.answer, asked, rate, target=wanted / 100, told=told)
