@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.closing(store):
         also = terminal.synthetic(store)
         chosen = options.selection(arguments, store)
-        known = target.of_store(ask, chosen)
+        known = target.of_store(ask, chosen, conf_level=arguments.conf_level)
         if isinstance(known, Missing):
             answer = target.unknown(known)
         else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analytics.estimate import CONF_LEVEL
 from analytics.recovery.sensitivity import (
     INTERVAL,
     PARAMETERS,
@@ -21,6 +22,7 @@ from app.answers.content import Answer, Chart, Missing, composed, estimated
 from app.answers.described import Rows, field
 from app.answers.efficiency import ettr
 from app.answers.recovery import sites
+from app.answers.reliability import mttf
 from app.words import numbers
 from app.words.glossary import of_recovery
 
@@ -46,9 +48,12 @@ STEPS = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
 """Of the present interval and restart that the heat map shows."""
 
 
-def of_store(ask: Ask, selection: Selection) -> tuple[EttrSettings, Estimate] | Missing:
+def of_store(
+    ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL
+) -> tuple[EttrSettings, Estimate] | Missing:
     """A job like the largest run and the rate measured; what is missing where it is not known."""
-    rate = ettr.failure_rate(ask, selection)
+    report = ask(mttf.measured, selection, conf_level=conf_level)
+    rate = report.rate.rate_per_1000_node_days
     if not rate.value:
         return missing(rate)
     return ettr.job_like_runs(ask, selection), rate
