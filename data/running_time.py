@@ -7,6 +7,9 @@ from __future__ import annotations
 from typing import Final
 
 DAY_US: Final = 86_400_000_000
+LEAST_JOBS = 20_000
+"""Attempts from which on sums by day are kept: of fewer the rows are as quick, and a publish of a
+small store is spared them."""
 
 
 def local(at: str) -> str:

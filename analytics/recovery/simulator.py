@@ -211,8 +211,6 @@ class _Lanes:
         self.wall[lanes] += minutes
         self.spent[SPENT["wait"], lanes] += minutes
 
-    # ---------------------------------------------------------------- from restart to restart
-
     def to_next_restart(self, until: float) -> Bools:
         """All lanes restart, train, fail, lose what no checkpoint holds and wait; which ended.
 
@@ -241,8 +239,6 @@ class _Lanes:
         if policy.requeue_min:
             self._wait(slice(None), np.where(ended, 0.0, policy.requeue_min))
         return ended
-
-    # ---------------------------------------------------------------- between two events
 
     def to_next_event(self) -> Bools:
         """All lanes go on to their next failure, or to the return of a node; which failed."""
@@ -329,8 +325,6 @@ class _Lanes:
         self.back_at[come], self.back[come] = np.inf, 0
         for part, minutes in enumerate(self.mechanism.rejoin.parts):
             self.ahead[part] += np.where(returning, minutes, 0.0)
-
-    # ---------------------------------------------------------------- failures
 
     def fail(self, lanes: Ints, ended: Bools) -> None:
         """A failure in some lanes; those that ended lose what they did and wait for nothing."""
@@ -423,8 +417,6 @@ class _Lanes:
             self.ahead[part, lanes] = np.where(moved, self.ahead[part, lanes], ahead)
         self.wall[lanes] += np.where(moved, policy.migrate_min, 0.0)
         self.spent[SPENT["migrate"], lanes] += np.where(moved, policy.migrate_min, 0.0)
-
-    # ---------------------------------------------------------------- nodes
 
     def _replace(self, lanes: Ints, kind: Ints, nodes: Ints, *, kept: Bools, moved: Bools) -> None:
         """Nodes in place of those that are lost: from standby, the cluster or repair."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,8 @@ from analytics.errors import AnalysisError
 from app.cli import options
 
 if TYPE_CHECKING:
+    import argparse
+
     from app.answers.recovery.sites import Plan
 
 EXAMPLE = "faultline policies --gpus 16384 --rate-per-1000-node-days 6.5 --queue-min 10"
@@ -79,7 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set",
         action="append",
         default=[],
-        type=_setting,
         metavar="KEY.NAME=X",
         help="a parameter of a policy, e.g. gemini.copies=3; again for several",
     )
@@ -108,13 +108,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise AnalysisError("--recover-from-memory needs --nodes, --copies and --lost")
         terminal.write(policies.recovered(*asked), arguments.format)
         return 0
-    changed: dict[str, dict[str, float]] = {}
-    for key, name, value in arguments.set:
-        changed.setdefault(key, {})[name] = value
     answer = policies.answer(
         _plan(arguments),
         keys=arguments.policy,
-        changed=changed,
+        changed=policies.changes(arguments.set),
         days=arguments.days,
         told=_told,
         **options.chance(arguments),
@@ -167,15 +164,3 @@ def _plan(arguments: argparse.Namespace) -> Plan | str | None:
         terminal.synthetic(store)
         chosen = options.selection(arguments, store)
         return sites.of_store(ask, chosen, gpus=arguments.gpus, **costs)
-
-
-def _setting(text: str) -> tuple[str, str, float]:
-    """KEY.NAME=X in its parts."""
-    place, _, value = text.partition("=")
-    key, _, name = place.partition(".")
-    try:
-        return key, name, float(value)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"must be KEY.NAME=NUMBER, e.g. gemini.copies=3, got {text!r}"
-        ) from error

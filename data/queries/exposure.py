@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
 from analytics.frames import DEFINITION
+from data import running_time
 from data.definitions import FAILED_BY
 from data.filters import Filter
 from data.running_time import DAY_US, days_held, local_day, midnight_us
@@ -183,7 +184,7 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     from the sums of `running_time`; those at its ends, attempts that still run, short periods and
     those of an account from rows. Both are whole microseconds.
     """
-    first, until = _whole_days(selection)
+    first, until = _whole_days(store, selection)
     partition = "partition" if by_partition else "NULL"
     columns = store.columns(
         f"""WITH {attempts_of(selection, _beside(selection, first, until))},
@@ -214,7 +215,7 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     return {**columns, "day": dates(columns["day"])}
 
 
-def _whole_days(selection: Selection) -> tuple[int, int]:
+def _whole_days(store: Store, selection: Selection) -> tuple[int, int]:
     """The first day, and the one after the last, that lie in the period wherever a cluster stands:
     numbers since 1970-01-01. None do where only rows tell the time asked for.
     """
@@ -224,6 +225,9 @@ def _whole_days(selection: Selection) -> tuple[int, int]:
     if selection.to_at is not None:
         until = _day(selection.to_at) - 1
     if selection.account is not None or until - first < LEAST_DAYS:
+        return 0, 0
+    ((n_jobs,),) = store.rows("SELECT count(*) FROM jobs")
+    if n_jobs < running_time.LEAST_JOBS:
         return 0, 0
     return first, until
 

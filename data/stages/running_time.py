@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from data import running_time
 from data.running_time import days_held
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _KIND = "cluster, partition, n_gpus, n_nodes, node_gpus"
 
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, object]:
     """Fills the table, or adds and takes off the time of attempts that came and went; notes the
-    zones in which days were told.
+    zones in which days were told, and whether there are so many attempts that sums are kept.
 
     Whole microseconds add up to the same either way. What clusters have besides a zone changes
     nothing here. Attempts that came have no `node_gpus` yet: where any has, all are summed.
@@ -31,9 +32,13 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, ob
     zones = dict(
         connection.execute("SELECT cluster, timezone FROM clusters ORDER BY ALL").fetchall()
     )
+    ((n_jobs,),) = connection.execute("SELECT count(*) FROM jobs").fetchall()
+    if n_jobs < running_time.LEAST_JOBS:
+        connection.execute("DELETE FROM running_time")
+        return {"zones": zones, "kept": False}
     by_row = (
         context.by_row("jobs", besides=("clusters", "jobs.node_gpus"))
-        and _zones_told(connection).items() <= zones.items()
+        and _kept_in_zones(connection).items() <= zones.items()
         and not _unlike(connection)
     )
     if not by_row:
@@ -51,15 +56,17 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, ob
         )
         connection.execute(f"DELETE FROM running_time WHERE {days}")
         _insert(connection, "FROM ran UNION ALL FROM ran_before")
-    return {"zones": zones}
+    return {"zones": zones, "kept": True}
 
 
-def _zones_told(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The zone of each cluster in which days were told last."""
+def _kept_in_zones(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
+    """The zone of each cluster in which days were told last; one that nothing is like where none
+    were kept."""
     ((notes,),) = connection.execute(
         "SELECT notes FROM stage_runs WHERE stage = 'running_time'"
     ).fetchall()
-    return dict(json.loads(notes)["zones"])
+    known = json.loads(notes)
+    return dict(known["zones"]) if known.get("kept", True) else {"": None}
 
 
 def _unlike(connection: duckdb.DuckDBPyConnection) -> bool:

@@ -35,6 +35,32 @@ def plainly(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return make(*args, **kwargs)
 
 
+def changes(texts: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Parameters that a user states, each as policy.name=number.
+
+    Raises
+    ------
+    DataError
+        For a text that is none.
+
+    Examples
+    --------
+    >>> changes(["gemini.copies=3", "gemini.load_min=0.5"])
+    {'gemini': {'copies': 3.0, 'load_min': 0.5}}
+    """
+    found: dict[str, dict[str, float]] = {}
+    for text in texts:
+        place, _, value = text.partition("=")
+        key, _, name = place.strip().partition(".")
+        try:
+            found.setdefault(key, {})[name] = float(value)
+        except ValueError as error:
+            raise DataError(
+                f"must be POLICY.NAME=NUMBER, e.g. gemini.copies=3: {text!r}"
+            ) from error
+    return found
+
+
 def answer(  # noqa: PLR0913
     plan: Plan | str | None,
     *,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from analytics.efficiency.ettr_forms import ettr_exact, ettr_v2, optimal_interval
 from analytics.errors import OutOfRangeError
 from analytics.recovery.histories import Hazards, Histories
+from analytics.recovery.policies.standby import TABLE_7
 from analytics.recovery.policy import BASE, Site, policies
 from analytics.recovery.simulator import played
 from app.answers.recovery.systems import ANALYSES
@@ -105,6 +106,21 @@ def test_restarts_by_hand_are_no_faster_than_the_site() -> None:
     slow = replace(SITE, queue_min=120.0, detect_min=60.0, restart_min=20.0)
     hand, base = policies()["by-hand"].mechanism(slow), slow.mechanism()
     assert hand == base
+
+
+def test_published_downtimes_stand_as_they_are_printed() -> None:
+    hand = policies()["by-hand"].values
+    assert hand["detect_min"] + hand["queue_min"] + hand["init_min"] + 15.0 == 68.0
+    rare = Site(
+        hazards=Hazards(nodes=100, rates={"node": 0.5}), restart_min=0.0, write_min=0.0,
+        interval_min=30.0,
+    )  # fmt: skip
+    found = played(rare.hazards, policies()["by-hand"].mechanism(rare), Histories(400, 1), days=400)
+    failures = float(rare.hazards.per_min.sum()) * (1 - found.shares["wait"])
+    away = (1 - found.shares["productive"]) / failures
+    assert away == pytest.approx(68.0, rel=0.03)  # 15 minutes are what is computed again
+    ratios = [requeue / update for _, requeue, update in TABLE_7]
+    assert sum(ratios) / 4 == pytest.approx(11.04, abs=0.02)
 
 
 def test_a_ratio_above_one_is_refused() -> None:

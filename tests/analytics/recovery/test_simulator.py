@@ -90,9 +90,9 @@ def _differs_by(name: str, runs: int, of_loop: int) -> float:
     return abs(found.ettr - value) / float(np.hypot(own, error))
 
 
-@pytest.mark.parametrize("name", ["repair alone", "memory, standby", "goes on, repair", "foretold"])
+@pytest.mark.parametrize("name", ["memory, standby", "goes on, repair", "foretold"])
 def test_policies_equal_an_event_loop(name: str) -> None:
-    assert _differs_by(name, 2000, 300) < 3.0
+    assert _differs_by(name, 1000, 150) < 3.0
 
 
 def test_nodes_that_are_repaired_one_by_one_come_back_one_by_one() -> None:
@@ -114,7 +114,7 @@ def test_a_rack_takes_no_more_nodes_than_are_left() -> None:
     )
     found = played(hazards, policy, Histories(50, 1), days=20.0)
     assert (found.minutes >= -1e-9).all()
-    value, error = recovery_loop.ettr(hazards, policy, runs=400, days=20.0, seed=3)
+    value, error = recovery_loop.ettr(hazards, policy, runs=150, days=20.0, seed=3)
     own = float(found.influence.std(ddof=1)) / np.sqrt(50)
     assert abs(found.ettr - value) < 3.5 * np.hypot(error, own)
 

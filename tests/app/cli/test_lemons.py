@@ -99,6 +99,7 @@ def test_the_lemon_comes_first_with_reasons_a_ticket_and_the_line_that_drains(
     assert first["saved_gpu_hours"]["lower"] <= first["saved_gpu_hours"]["value"]
 
 
+@pytest.mark.slow
 def test_a_lemon_that_is_out_is_kept_out(faultline: Any, site: Path, tmp_path: Path) -> None:
     root = shutil.copytree(site, tmp_path / "store")
     drained = f"{EVENTS}\nc|N07|{at(29.5)}|Unknown|DRAIN|check-ib|root\n"  # its own spelling

@@ -116,7 +116,7 @@ def test_the_chance_of_a_state_in_memory(
         (("--policy", "persistent", "--set", "gemini.copies=3"), "not among the policies"),
         (("--set", "gemini.steady_ratio=2"), "at most 1"),
         (("--set", "gemini.nothing=1"), "one of gemini"),
-        (("--set", "gemini"), "KEY.NAME=NUMBER"),
+        (("--set", "gemini"), "POLICY.NAME=NUMBER"),
         (("--process-ratio", 0.8, "--rack-ratio", 0.4), "from 0 to 1 together"),
         (("--days", 0), "above 0"),
         (("--write-min", -1), "write_min"),

@@ -101,6 +101,7 @@ def test_what_cannot_be_is_refused(
     assert words in refused("reconfigure", "--jobs", jobs, *RATE, *options)
 
 
+@pytest.mark.slow
 def test_nodes_do_not_move_between_clusters(
     faultline: Callable[..., Any], own_store: Path, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def store_of(faultline: Callable[..., Any], tmp_path: Path) -> Callable[..., Pat
     return make
 
 
+@pytest.mark.slow
 def test_a_change_is_dated_and_the_roll_out_near_it_is_named(
     faultline: Callable[..., Any], store_of: Callable[..., Path]
 ) -> None:

@@ -24,6 +24,7 @@ def test_it_says_the_verdict_what_was_lost_and_what_comes_first(
     assert "first of all: [" in line
 
 
+@pytest.mark.slow
 def test_it_goes_by_all_filters_of_the_address_whatever_the_page_uses(
     demo_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

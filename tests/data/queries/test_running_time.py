@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from app.actions import Options, annotate, forget, ingest_files
+from data import running_time
 from data.filters import Selection
 from data.publish import roll_back
 from data.queries import exposure
@@ -130,9 +131,13 @@ def alike(store: Store, selection: Selection, *, by_partition: bool) -> bool:
     "seeds", [range(1), *(pytest.param(range(n, n + 25), marks=pytest.mark.slow)
                           for n in range(0, 200, 25))]
 )  # fmt: skip
-def test_sums_by_day_are_those_of_rows(tmp_path: Path, seeds: range) -> None:
+def test_sums_by_day_are_those_of_rows(
+    tmp_path: Path, seeds: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
     n_kept = 0
     for seed in seeds:
+        # kept from the first job on, or as soon as, and as long as, there are so many
+        monkeypatch.setattr(running_time, "LEAST_JOBS", (0, 20, 40)[seed % 3])
         (tmp_path / str(seed)).mkdir()
         world = World(tmp_path / str(seed), seed)
         world.read()
@@ -149,8 +154,25 @@ def test_sums_by_day_are_those_of_rows(tmp_path: Path, seeds: range) -> None:
     assert n_kept
 
 
-def test_days_are_counted_where_the_cluster_stands(tmp_path: Path) -> None:
+def test_sums_are_kept_of_many_jobs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path, 3)
+    monkeypatch.setattr(running_time, "LEAST_JOBS", 40)
+    sizes = []
+    for _ in range(6):
+        world.read()
+        with closing(Store.open(world.root)) as store:
+            ((jobs, days),) = store.rows(
+                "SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM running_time)"
+            )
+        sizes.append((jobs >= 40, days > 0))
+    assert {*sizes} == {(False, False), (True, True)}
+
+
+def test_days_are_counted_where_the_cluster_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The table beside a walk over days by another library."""
+    monkeypatch.setattr(running_time, "LEAST_JOBS", 0)
     world = World(tmp_path, 7)
     for _ in range(3):
         world.read()

@@ -23,13 +23,14 @@ MINUTES = inputs.Within(0.0, inputs.MOST_MINUTES)
 HELP = {
     "detect": "A failed job stands unnoticed for so long. 0: counted in the restart.",
     "load": "To load a checkpoint. 0: counted in the restart.",
+    "set": "Each as policy.name=number, as the table of parameters has them, commas between.",
     "pipeline": "Nodes that hold one copy of the model.",
 }
 
 
 def show(head: DeltaGenerator, scope: Scope) -> None:
     """Simulates each policy, which can be left at any time, and ranks them."""
-    plan = _plan(scope)
+    plan, stated = _plan(scope)
     progress = st.empty()
 
     def told(done: int, of: int) -> None:
@@ -37,7 +38,8 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
 
     answer = None
     with notice.explained():
-        answer = policies.answer(plan, keep=kept, told=told)
+        changed = policies.changes([text for text in stated.split(",") if text.strip()])
+        answer = policies.answer(plan, changed=changed, keep=kept, told=told)
     progress.empty()
     if answer is None:
         return
@@ -47,12 +49,13 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     page.blocks(answer.blocks, scope)
 
 
-def _plan(scope: Scope) -> Plan | str:
-    """The job as a reader states it; the store's own rate until they state another."""
+def _plan(scope: Scope) -> tuple[Plan | str, str]:
+    """The job as a reader states it, the store's own rate until they state another; and what they
+    state of policies."""
     usual = ettr.job_like_runs(ask, scope.selection)
     asked = job.settings(usual)
     extra = [("Detection (min)", "detect"), ("Load (min)", "load")]
-    columns = st.columns(6)
+    columns = st.columns([1, 1, 1, 3])
     costs: dict[str, Any] = {
         f"{key}_min": inputs.number(
             label, MINUTES, key=key, value=0.0, at=column, format="%g", help=HELP[key]
@@ -63,6 +66,11 @@ def _plan(scope: Scope) -> Plan | str:
         "Nodes of a pipeline", inputs.Within(1, 4096), key="pipeline", value=16, at=columns[2],
         help=HELP["pipeline"],
     )  # fmt: skip
+    with columns[3]:
+        stated = st.text_input(
+            "Parameters of policies", key="set", bind="query-params", help=HELP["set"],
+            placeholder="gemini.copies=3",
+        )  # fmt: skip
     costs |= {
         "restart_min": asked.restart_min,
         "write_min": asked.write_min,
@@ -70,10 +78,12 @@ def _plan(scope: Scope) -> Plan | str:
         "queue_min": asked.queue_min,
     }
     if asked.rate_per_1000_node_days == usual.rate_per_1000_node_days:
-        return sites.of_store(ask, scope.selection, gpus=int(asked.gpus), **costs)
-    return sites.stated(
+        plan = sites.of_store(ask, scope.selection, gpus=int(asked.gpus), **costs)
+        return plan, stated or ""
+    plan = sites.stated(
         gpus=int(asked.gpus),
         rate=asked.rate_per_1000_node_days,
         gpus_per_node=asked.gpus_per_node,
         **costs,
     )
+    return plan, stated or ""
