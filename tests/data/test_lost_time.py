@@ -108,6 +108,7 @@ def test_what_a_failure_of_unknown_cause_lost_is_not_known(root: Path) -> None:
     assert "1 attempt of unknown loss" in shown.basis
 
 
+@pytest.mark.slow
 def test_an_attempt_without_gpus_has_a_loss_that_nobody_knows(tmp_path: Path) -> None:
     lost = LOOP.replace("gres/gpu=16", "").splitlines(keepends=True)[0]
     root = _store(tmp_path, lost + UNEXPLAINED)

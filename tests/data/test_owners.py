@@ -174,6 +174,7 @@ def test_what_several_clusters_know_is_refused_with_their_names(tmp_path: Path) 
     assert rows(root, "SELECT cluster, cluster_from FROM health_events") == [("rsc", None)]
 
 
+@pytest.mark.slow
 def test_a_cluster_that_comes_later_and_knows_the_host_too_leaves_it_undecided(
     tmp_path: Path,
 ) -> None:
@@ -184,6 +185,7 @@ def test_a_cluster_that_comes_later_and_knows_the_host_too_leaves_it_undecided(
     assert rows(root, "SELECT cluster, cluster_from FROM health_events") == [(None, "several")]
 
 
+@pytest.mark.slow
 def test_a_domain_tells_two_clusters_apart(tmp_path: Path) -> None:
     root = tmp_path / "store"
     read(root, "sacct", (HEAD + JOB + ELSEWHERE).replace("|gpu2\n", "|gpu2.rsc.org\n"))
@@ -210,6 +212,7 @@ def test_local_times_are_of_the_zone_of_the_cluster_that_knows_the_host(tmp_path
     assert any("local times of hal read in Asia/Tokyo" in text for text in notices)
 
 
+@pytest.mark.slow
 def test_an_only_cluster_of_site_toml_takes_hosts_that_nobody_knows(tmp_path: Path) -> None:
     root = tmp_path / "store"
     root.mkdir()
@@ -254,6 +257,7 @@ def test_readers_that_go_by_hosts_bring_only_tables_that_are_placed() -> None:
     assert known_readers().keys() - by_host == of_jobs | of_pods | apart
 
 
+@pytest.mark.slow
 def test_files_of_one_ingest_ask_once_whose_their_hosts_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

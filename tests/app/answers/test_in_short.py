@@ -42,6 +42,7 @@ def line() -> Iterator[Callable[[Path, Selection], InShort]]:
         yield said
 
 
+@pytest.mark.slow
 def test_sizes_and_definition_of_a_page_change_nothing(
     line: Callable[[Path, Selection], InShort], demo_store: Path
 ) -> None:

@@ -102,6 +102,7 @@ def info(faultline: Callable[..., Any], store: Path) -> str:
     return " ".join((told.out + told.err).split())
 
 
+@pytest.mark.slow
 def test_files_that_others_can_read_are_told_until_they_cannot(
     faultline: Callable[..., Any], tmp_path: Path
 ) -> None:

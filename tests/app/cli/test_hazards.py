@@ -71,6 +71,7 @@ def test_a_driver_that_fails_more_often_is_named(
     assert "`rates`" in said.err
 
 
+@pytest.mark.slow
 def test_what_is_not_known_of_some_nodes_is_told(
     faultline: Callable[..., Any], store_of: Callable[..., Path]
 ) -> None:

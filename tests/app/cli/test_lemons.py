@@ -116,6 +116,7 @@ def test_a_lemon_that_is_out_is_kept_out(faultline: Any, site: Path, tmp_path: P
     assert (before["node"], before["is_out"]) == (BAD, False)
 
 
+@pytest.mark.slow
 def test_whether_a_lemon_is_out_is_not_known_where_no_record_tells(
     faultline: Any, site: Path, tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ def test_without_a_store_or_a_rate_they_are_listed_with_their_sources(
     assert "state a job and its failure rate" in said
 
 
+@pytest.mark.slow
 def test_where_no_failure_was_seen_nothing_is_ranked(
     faultline: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -99,6 +99,7 @@ def test_parts_that_last_a_lead_time_grow_with_it(
     assert "in 19 of 20" in out
 
 
+@pytest.mark.slow
 def test_lines_for_a_batch_script_are_of_a_job(
     faultline: Callable[..., Any], refused: Callable[..., str], watched_store: Path, tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def test_a_failure_that_takes_no_node_is_restarted_or_tried_again(
     assert (none["action"], none["severity"], none["lost_gpus"]) == ("reconfigure", None, 8)
 
 
+@pytest.mark.slow
 def test_jobs_that_run_when_the_records_end_are_planned(
     faultline: Callable[..., Any], own_store: Path
 ) -> None:

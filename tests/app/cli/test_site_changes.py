@@ -62,6 +62,7 @@ def test_a_publish_takes_it(faultline: Callable[..., Any], store: Path) -> None:
     assert "site.toml changed" not in faultline("info", "--store", store).err
 
 
+@pytest.mark.slow
 def test_a_ledger_that_a_reader_builds_takes_nothing(
     faultline: Callable[..., Any], store: Path
 ) -> None:

@@ -100,6 +100,7 @@ def test_where_the_nodes_are_not_known_days_are_counted_and_it_says_so(
     assert "a fleet that grows fails more often" in said.err
 
 
+@pytest.mark.slow
 def test_a_steady_rate_is_called_so_and_few_failures_are_not(
     faultline: Callable[..., Any], store_of: Callable[..., Path]
 ) -> None:

@@ -166,6 +166,7 @@ def test_metrics_of_the_period_stand_by_gpu(
     assert any("No metric of this node" in text.value for text in nothing.markdown)
 
 
+@pytest.mark.slow
 def test_a_host_without_jobs_opens_with_its_events(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

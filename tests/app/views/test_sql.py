@@ -251,6 +251,7 @@ def test_more_rows_than_the_cap_are_said(asked: Callable[..., AppTest], demo_sto
     assert len(rows_of(page)) == 1_000
 
 
+@pytest.mark.slow
 def test_more_columns_than_the_cap_are_said_and_their_frame_is_made_once(
     asked: Callable[..., AppTest], demo_store: Path
 ) -> None:

@@ -57,6 +57,7 @@ def buttons(page: AppTest) -> list[str]:
     return [button.label for button in page.button if "language model" in button.label]
 
 
+@pytest.mark.slow
 def test_the_button_asks_and_the_page_shows_whose_opinion_it_is(
     open_page: Callable[..., AppTest], store: Path, server: Server
 ) -> None:

@@ -236,6 +236,7 @@ def test_csv_is_recognised_by_its_columns(root: Path, tmp_path: Path) -> None:
     assert not straggler_trace.sniff("step,loss,stage\n1,2,3\n")
 
 
+@pytest.mark.slow
 def test_a_better_analysis_reaches_traces_that_were_read_before(
     root: Path, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

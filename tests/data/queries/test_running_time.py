@@ -168,6 +168,7 @@ def test_sums_are_kept_of_many_jobs_alone(tmp_path: Path, monkeypatch: pytest.Mo
     assert {*sizes} == {(False, False), (True, True)}
 
 
+@pytest.mark.slow
 def test_days_are_counted_where_the_cluster_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
