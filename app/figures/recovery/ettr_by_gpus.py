@@ -70,6 +70,6 @@ def figure(
         ticktext=[f"{2**k:,}" for k in range(3, 18, 2)],
     )  # fmt: skip
     chart.update_yaxes(
-        title="Expected ETTR (productive / available time)", range=[0, 1.03], dtick=0.2
+        title="ETTR (productive / available)", range=[0, 1.03], dtick=0.2
     )
     return chart
