@@ -27,12 +27,12 @@ from app.words import numbers
 from app.words.glossary import of_recovery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from analytics.efficiency.expected_ettr import EttrSettings
     from analytics.estimate import Estimate
     from analytics.recovery.sensitivity import Required
-    from app.answers.content import Block, Number
+    from app.answers.content import Block, Number, Table
     from app.ask import Ask
     from data.filters import Selection
 
@@ -129,7 +129,33 @@ def answer(
     )  # fmt: skip
 
 
+def compared(kept: Sequence[tuple[EttrSettings, Estimate]]) -> Table:
+    """Scenarios side by side, each with its expected ETTR and what it has beyond the first."""
+    first = kept[0][1].value or 0.0
+    rows = [
+        {"job": job, "interval": job.checkpoint_min, "ettr": ettr,
+         "beyond": (ettr.value or 0.0) - first,
+         "won": ((ettr.value or 0.0) - first) * 24 * DAYS * job.gpus}
+        for job, ettr in kept
+    ]  # fmt: skip
+    return Rows(SCENARIOS, rows).table(
+        "scenarios", "Scenarios kept", note="What each has beyond the first, for its own GPUs.",
+    )  # fmt: skip
+
+
 DAYS = 28
+SCENARIOS = (
+    field("gpus", "GPUs", "count", "job.gpus"),
+    field("rate_per_1000_node_days", "Failures per 1,000 node-days", "number",
+          "job.rate_per_1000_node_days"),
+    field("restart_min", "Restart (min)", "number", "job.restart_min"),
+    field("write_min", "Write (min)", "number", "job.write_min"),
+    field("interval_min", "Interval (min)", "number", "interval"),
+    field("queue_min", "Queue (min)", "number", "job.queue_min"),
+    field("ettr", "Expected ETTR", "ettr"),
+    field("beyond_first", "Beyond the first", "decimal", "beyond"),
+    field("won_gpu_hours", f"Won in {DAYS} days", "number", "won", unit="GPU-h"),
+)  # fmt: skip
 REQUIRED = (
     field("parameter", on=("json", "csv")),
     field("named", "Alone", on=("table",)),

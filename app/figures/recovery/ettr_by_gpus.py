@@ -69,7 +69,5 @@ def figure(
         tickvals=[2**k for k in range(3, 18, 2)],
         ticktext=[f"{2**k:,}" for k in range(3, 18, 2)],
     )  # fmt: skip
-    chart.update_yaxes(
-        title="ETTR (productive / available)", range=[0, 1.03], dtick=0.2
-    )
+    chart.update_yaxes(title="ETTR (productive / available)", range=[0, 1.03], dtick=0.2)
     return chart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -199,3 +199,23 @@ def test_what_a_reader_states_changes_the_numbers(
     assert not page.exception
     assert not stated.exception
     assert metrics(page)[label] != metrics(stated)[label]
+
+
+@pytest.mark.slow
+def test_scenarios_are_kept_side_by_side_and_forgotten(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    def button(page: AppTest, label: str) -> Any:
+        return next(each for each in page.button if each.label == label)
+
+    page = open_page(demo_store, PAGE, planner_tab="A target")
+    button(page, "Keep this scenario").click().run()
+    page.number_input(key="write").set_value(12.0).run()
+    button(page, "Keep this scenario").click().run()
+    assert not page.exception
+    assert len(page.session_state["kept_scenarios"]) == 2
+    (first, before), (second, after) = page.session_state["kept_scenarios"]
+    assert second.write_min == 12.0 != first.write_min
+    assert after.value < before.value
+    button(page, "Forget them").click().run()
+    assert page.session_state["kept_scenarios"] == []

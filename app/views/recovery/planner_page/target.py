@@ -18,8 +18,13 @@ from app.widgets import inputs, notice, page_head
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from analytics.efficiency.expected_ettr import EttrSettings
     from app.answers.content import Answer
     from app.show.scope import Scope
+
+
+KEPT = "kept_scenarios"
+MOST_KEPT = 8
 
 
 def show(head: DeltaGenerator, scope: Scope) -> None:
@@ -45,9 +50,23 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     with head:
         page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
     page.headlines(answer.numbers, scope)
+    if answer.numbers:
+        _scenarios(asked, answer.record["ettr"], scope)
     charts = [block for block in answer.blocks if isinstance(block, Chart)]
     page.blocks([block for block in answer.blocks if not isinstance(block, Chart)][:1], scope)
     page.blocks(charts[:1], scope)
     if len(charts) > 1:
         page.beside(charts[1:], [1] * len(charts[1:]), scope)
     page.blocks([block for block in answer.blocks if not isinstance(block, Chart)][1:], scope)
+
+
+def _scenarios(asked: EttrSettings, ettr_of_job: Estimate, scope: Scope) -> None:
+    """Keeps this job beside others until the reader leaves; the address alone holds the last."""
+    kept_ones: list[tuple[EttrSettings, Estimate]] = st.session_state.setdefault(KEPT, [])
+    with st.container(horizontal=True):
+        if st.button("Keep this scenario", icon=":material/bookmark_add:", type="tertiary"):
+            kept_ones[:] = [*kept_ones, (asked, ettr_of_job)][-MOST_KEPT:]
+        if kept_ones and st.button("Forget them", icon=":material/close:", type="tertiary"):
+            kept_ones.clear()
+    if kept_ones:
+        page.blocks([target.compared(kept_ones)], scope)
