@@ -237,15 +237,12 @@ def _best(ranked: Sequence[Ranked]) -> Ranked:
 
 def _sentence(ranked: Sequence[Ranked], plan: Plan) -> str:
     best = _best(ranked)
-    tied = len(best.tied_with)
-    name = f"{best.policy.system} gets"
-    if tied:
-        others = "one other" if tied == 1 else f"{tied} others"
-        name = f"{best.policy.system}, or {others} that cannot be told apart from it, gets"
-    said = (
-        f"{name} most out of {numbers.gpu_count(plan.gpus)}: "
-        f"ETTR {numbers.decimals(best.ettr.value)}"
-    )
+    n_tied, gpus = len(best.tied_with), numbers.gpu_count(plan.gpus)
+    said = f"{best.policy.system} gets most out of {gpus}"
+    if n_tied:
+        others = "one other policy" if n_tied == 1 else f"{n_tied} other policies"
+        said = f"{best.policy.system} and {others} get most out of {gpus}, and are not told apart"
+    said += f": ETTR {numbers.decimals(best.ettr.value)}"
     base = next((each for each in ranked if each.policy.key == BASE), None)
     if base is not None and base is not best:
         said += f" instead of {numbers.decimals(base.ettr.value)} with checkpoints alone"

@@ -185,11 +185,7 @@ def answer(
         takes none.
     """
     if isinstance(known, Missing):
-        return Answer(
-            known.finding, blocks=(known,),
-            record={"jobs": [], "weighted_flops": None, "action": None, "if_hit": []},
-            sheet=Rows(PLAN, []).sheet(),
-        )  # fmt: skip
+        return _unknown(known)
     named = {task.job: task for task in known.tasks}
     if faulted is not None and faulted not in named:
         raise DataError(
@@ -205,6 +201,9 @@ def answer(
         if lost_gpus:
             raise DataError(f"a failure by {cause} takes no GPU: leave out --lost-gpus")
         lost, transition = 0, 0.0 if severity[0] == len(ACTIONS) else transition
+    in_use = sum(task.gpus for task in known.tasks) + idle_gpus
+    if lost_gpus is None and lost >= in_use and known.repair_hours is None:
+        return _unknown(ALL_LOST)
     hits = if_hit(
         known.tasks,
         lost_gpus=lost,
@@ -240,6 +239,22 @@ def answer(
             "if_hit": costs.records(),
         },
         sheet=plan.sheet(),
+    )
+
+
+ALL_LOST = Missing(
+    "running", f"{CANNOT}: one node holds all GPUs in use, and when it is back is not known.",
+    "State a repair time:", ("faultline reconfigure --repair-hours 24",),
+)  # fmt: skip
+
+
+def _unknown(why: Missing) -> Answer:
+    """Where nothing can be planned."""
+    return Answer(
+        why.finding,
+        blocks=(why,),
+        record={"jobs": [], "weighted_flops": None, "action": None, "if_hit": []},
+        sheet=Rows(PLAN, []).sheet(),
     )
 
 

@@ -196,7 +196,10 @@ def _sentence(found: Sensitivity) -> str:
     job, target = numbers.gpu_count(found.settings.gpus), numbers.decimals(found.target)
     if found.required[0].met:
         reached = numbers.decimals(found.ettr.value)
-        return f"{job} can expect an ETTR of {reached} as it is: above the target of {target}."
+        return (
+            f"A job of {job} can expect an ETTR of {reached} as it is: above the target of "
+            f"{target}."
+        )
     ways = [
         f"{WORDS[each.parameter]} of {numbers.number(each.value)}"
         + ("" if each.parameter == RATE else " min")

@@ -76,6 +76,15 @@ def test_jobs_that_run_when_the_records_end_are_planned(
     ).out  # fmt: skip
 
 
+def test_a_node_that_holds_all_gpus_in_use_is_told(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text("job,gpus\na,4\n", encoding="utf-8")
+    said = faultline("reconfigure", "--jobs", file, *RATE, "--format", "table").out
+    assert "cannot be judged: one node holds all GPUs in use" in said
+
+
 @pytest.fixture
 def own_store(sacct_store: Path, tmp_path: Path) -> Path:
     """A copy: the ledger is built in it."""

@@ -64,6 +64,8 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     with notice.explained():
         known = levers.played(ask, scope.selection, asked, rate)
     if known is None:
+        with head:
+            page_head.of_one("What would other levers change?", "Nothing is planned.", scope)
         return
     answer = levers.answer(known, asked)
     with head:

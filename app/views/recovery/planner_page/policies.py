@@ -42,6 +42,10 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         answer = policies.answer(plan, changed=changed, keep=kept, told=told)
     progress.empty()
     if answer is None:
+        with head:
+            page_head.of_one(
+                "Which recovery policy gets most out of this job?", "Nothing is planned.", scope
+            )
         return
     with head:
         page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)

@@ -36,6 +36,8 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         known = reconfigure.of_store(ask, scope.selection, least_ratio=least / 100)
         answer = kept(reconfigure.answer, known, faulted=hit or None, idle_gpus=idle)
     if answer is None:
+        with head:
+            page_head.of_one("What would a failure right now cost?", "Nothing is planned.", scope)
         return
     with head:
         page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)

@@ -46,6 +46,8 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
             told = ettr.assumptions(ask, scope.selection)
             answer = kept(target.answer, asked, rate, target=wanted / 100, told=told)
     if answer is None:
+        with head:
+            page_head.of_one("What would a target take?", "Nothing is planned.", scope)
         return
     with head:
         page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
