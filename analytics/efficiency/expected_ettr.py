@@ -126,6 +126,19 @@ class EttrSettings:
         return math.inf if math.isnan(best) else best
 
     @property
+    def exact(self) -> float:
+        """Expected ETTR of a long run by the exact form, at the interval that counts."""
+        return float(
+            ettr_exact(
+                self.failures_per_min,
+                self.restart_min,
+                self.checkpoint_min,
+                write_min=self.write_min,
+                queue_min=self.queue_min,
+            )
+        )
+
+    @property
     def run_min(self) -> float:
         """R in minutes, endless for a long run."""
         return math.inf if self.run_days is None else self.run_days * MINUTES_PER_DAY

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from analytics.efficiency.ettr_forms import ettr_exact, ettr_v1, ettr_v2, optimal_interval
+from analytics.efficiency.ettr_forms import ettr_v1, ettr_v2, optimal_interval
 from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.estimate import Estimate
 from analytics.reliability.comparisons import RSC1_RATE, RSC2_RATE
@@ -76,16 +76,7 @@ def _best_interval(settings: EttrSettings, rate: float | None) -> float | None:
 
 def _exact(settings: EttrSettings, rate: float | None) -> float:
     """The exact form at a rate, at the interval of the settings."""
-    job = replace(settings, rate_per_1000_node_days=rate or 0.0)
-    return float(
-        ettr_exact(
-            job.failures_per_min,
-            job.restart_min,
-            job.checkpoint_min,
-            write_min=job.write_min,
-            queue_min=job.queue_min,
-        )
-    )
+    return replace(settings, rate_per_1000_node_days=rate or 0.0).exact
 
 
 @dataclass(frozen=True)

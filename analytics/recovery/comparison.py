@@ -14,7 +14,7 @@ from analytics.errors import OutOfRangeError
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.recovery.histories import MINUTES_PER_DAY, Histories
 from analytics.recovery.mechanism import KINDS
-from analytics.recovery.policy import policies
+from analytics.recovery.policy import BASE, policies
 from analytics.recovery.simulator import played
 
 if TYPE_CHECKING:
@@ -44,17 +44,31 @@ class Counted:
     """Failures by kind and the node-days in which they were counted: what a rate rests on."""
 
     failures: Mapping[str, float]
+    """A kind that could have been seen and was not has 0; one that is not named does not happen."""
     node_days: float
+    weight: float = 1.0
+    """Of a failure: less than 1 where they come together, so that the interval of the rate is that
+    of so many fewer."""
 
     def __post_init__(self) -> None:
         validate.positive("node_days", self.node_days, "pass the exposure of the failures")
+        validate.positive("weight", self.weight, "pass 1 for failures that come one by one")
+
+    @property
+    def n(self) -> int:
+        """All of them."""
+        return round(sum(self.failures.values()))
 
     def drawn(self, draws: int, seed: int) -> Floats:
-        """Rates per 1,000 node-days by kind, shape (4, draws), of the posterior after Jeffreys:
-        Gamma(n + 1/2) over the node-days; a kind that is not named stays 0."""
+        """Rates per 1,000 node-days by kind, shape (4, draws): of all kinds together Gamma(w n +
+        1/2) over w times the node-days (Jeffreys), shared out by Dirichlet's with half a failure of
+        each kind before."""
         generator = np.random.default_rng([seed, draws])
-        shapes = np.array([self.failures.get(kind, -0.5) + 0.5 for kind in KINDS])
-        drawn: Floats = generator.gamma(shapes[:, None], size=(len(KINDS), draws))
+        total = generator.gamma(self.weight * self.n + 0.5, size=draws) / self.weight
+        named = [place for place, kind in enumerate(KINDS) if kind in self.failures]
+        counts = np.array([self.failures[KINDS[place]] for place in named]) + 0.5
+        drawn = np.zeros((len(KINDS), draws))
+        drawn[named] = generator.dirichlet(counts, size=draws).T * total
         return drawn * 1000.0 / self.node_days
 
 
@@ -122,6 +136,8 @@ class Ranked:
     """With the interval that the simulation leaves open; n = runs."""
     by_rates: Estimate | None
     """The interval that the counts of failures leave open; None of rates that were stated."""
+    gain: Estimate | None
+    """ETTR beyond that of checkpoints alone; None where these are not among them."""
     shares: Mapping[str, float]
     """Of the wall-clock time, by part."""
     standby: int
@@ -129,8 +145,6 @@ class Ranked:
     lost_node_hours: float
     """Node-hours that the job and its standby held without training, over the days; while it waits
     for nodes it holds none."""
-    trained_node_hours: float
-    """Node-hours that it trained, over the days."""
 
 
 def outcome(trial: Trial, key: str, changed: Mapping[str, float] | None = None) -> Outcome:
@@ -166,6 +180,7 @@ def ranking(trial: Trial, outcomes: Sequence[Outcome]) -> tuple[Ranked, ...]:
     """
     found = sorted(outcomes, key=lambda each: -each.main.ettr)
     apart = _apart(found, trial.conf_level)
+    base = next((each for each in found if each.key == BASE), None)
     hours = trial.site.hazards.nodes * 24.0 * trial.days
     return tuple(
         Ranked(
@@ -178,11 +193,11 @@ def ranking(trial: Trial, outcomes: Sequence[Outcome]) -> tuple[Ranked, ...]:
             ),
             _of_simulation(each.main, trial.conf_level),
             None if each.at_rates is None else _of_rates(trial, each.main.ettr, each.at_rates),
+            _gain(trial, each, base),
             each.main.shares,
             each.mechanism.standby,
             hours * (1.0 - each.main.ettr - each.main.shares["wait"])
             + each.mechanism.standby * 24.0 * trial.days,
-            hours * each.main.ettr,
         )
         for each, rank, row in zip(found, _ranks(found), apart, strict=True)
     )
@@ -208,11 +223,9 @@ def _at_rates(trial: Trial, counted: Counted, mechanism: Mechanism) -> Floats:
 
 def _of_simulation(main: Played, conf_level: float) -> Estimate:
     """ETTR with Student's interval over runs."""
-    n = main.influence.size
+    n, reach = main.influence.size, _reach(main.influence, conf_level)
     if n < 2:
         return Estimate(main.ettr, None, None, conf_level, n)
-    error = float(main.influence.std(ddof=1)) / math.sqrt(n)
-    reach = error * float(special.stdtrit(n - 1, (1.0 + conf_level) / 2.0))
     return Estimate(
         main.ettr, max(main.ettr - reach, 0.0), min(main.ettr + reach, 1.0), conf_level, n
     )
@@ -221,10 +234,36 @@ def _of_simulation(main: Played, conf_level: float) -> Estimate:
 def _of_rates(trial: Trial, value: float, at_rates: Floats) -> Estimate:
     """ETTR with the range that holds the middle of the draws; n = failures counted."""
     conf_level = trial.conf_level
-    n = round(sum(trial.counted.failures.values())) if trial.counted else 0
-    low, high = np.quantile(at_rates, [(1.0 - conf_level) / 2.0, (1.0 + conf_level) / 2.0])
-    lower, upper = value + min(float(low), 0.0), value + max(float(high), 0.0)
+    lower, upper = _spread(value, at_rates, conf_level)
+    n = trial.counted.n if trial.counted else 0
     return Estimate(value, max(lower, 0.0), min(upper, 1.0), conf_level, n)
+
+
+def _spread(value: float, draws: Floats, conf_level: float) -> tuple[float, float]:
+    """The middle of what draws add to a value, which it holds."""
+    low, high = np.quantile(draws, [(1.0 - conf_level) / 2.0, (1.0 + conf_level) / 2.0])
+    return value + min(float(low), 0.0), value + max(float(high), 0.0)
+
+
+def _gain(trial: Trial, one: Outcome, base: Outcome | None) -> Estimate | None:
+    """ETTR beyond the base: the interval is that of the rates, of stated ones that of the runs."""
+    if base is None:
+        return None
+    value = one.main.ettr - base.main.ettr
+    if one.at_rates is None or base.at_rates is None or trial.counted is None:
+        paired = one.main.influence - base.main.influence
+        reach = _reach(paired, trial.conf_level)
+        return Estimate(value, value - reach, value + reach, trial.conf_level, paired.size)
+    lower, upper = _spread(value, one.at_rates - base.at_rates, trial.conf_level)
+    return Estimate(value, lower, upper, trial.conf_level, trial.counted.n)
+
+
+def _reach(influence: Floats, conf_level: float) -> float:
+    """Half the width of Student's interval over runs, NaN of one."""
+    if influence.size < 2:
+        return math.nan
+    error = float(influence.std(ddof=1)) / math.sqrt(influence.size)
+    return error * float(special.stdtrit(influence.size - 1, (1.0 + conf_level) / 2.0))
 
 
 def _apart(found: Sequence[Outcome], conf_level: float) -> Bools:

@@ -31,14 +31,17 @@ class Downtime:
         return sum(self.parts)
 
 
+Losses = Literal["at once", "missing"]
+"""Which nodes decide: those lost before the job trained again, or all that are missing."""
+
+
 @dataclass(frozen=True)
 class Kept:
     """A state that outlives failures: in the memory of other nodes, or in replicas that go on."""
 
     survives: tuple[float, ...]
     """Chance that it can be had after so many nodes (0, 1, 2 ...) are lost; beyond them none."""
-    counted: Literal["at once", "missing"]
-    """Nodes lost before the job trained again, or all that are missing."""
+    counted: Losses
     downtime: Downtime
     every_min: float = 0.0
     """Training between two of them: half of that is lost at a failure, on average."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from scipy import optimize
 
-from analytics.efficiency.ettr_forms import daly_young_interval, ettr_exact, ettr_v2
+from analytics.efficiency.ettr_forms import ettr_v2
 from analytics.errors import OutOfRangeError
 from analytics.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from analytics.arrays import Floats
     from analytics.efficiency.expected_ettr import EttrSettings
@@ -33,7 +33,9 @@ PARAMETERS: Final = {
 COSTS: Final = (RATE, "restart_min", "write_min", "queue_min")
 """What costs nothing where it is 0."""
 SMALLEST: Final = 1e-9
-LARGEST: Final = 1e6
+LARGEST: Final = 1e7
+SHORTEST: Final = 1e-4
+"""Of an interval that is sought, minutes."""
 TARGET: Final = 0.9
 
 
@@ -73,8 +75,8 @@ class Halved:
     parameter: str
     value: float
     ettr: float
-    won: float
-    """ETTR that it adds."""
+    won: Estimate
+    """ETTR that it adds, with the interval that the rate leaves open."""
 
 
 @dataclass(frozen=True)
@@ -146,17 +148,7 @@ def sensitivity(
         tuple(
             sorted(_moved(settings, rate, form), key=lambda each: each.ettr_low - each.ettr_high)
         ),
-        tuple(
-            sorted(
-                (
-                    Halved(name, value / 2, half, half - now)
-                    for name in COSTS
-                    if (value := getattr(settings, name)) > 0
-                    for half in [_at(settings, form, **{name: value / 2})]
-                ),
-                key=lambda each: -each.won,
-            )
-        ),
+        tuple(sorted(_halved(settings, rate, form), key=lambda each: -(each.won.value or 0.0))),
     )
 
 
@@ -190,60 +182,73 @@ def grid(
 def _at(settings: EttrSettings, form: Form, **changed: float) -> float:
     """ETTR with some parameters changed."""
     job = replace(settings, **changed)
-    rate, write = job.failures_per_min, job.write_min
-    interval = job.interval_min
-    if interval is None:
-        interval = float(daly_young_interval(rate, write))
-        if math.isnan(interval):
-            interval = 0.0 if write == 0 else math.inf
-    if form == "v2":
-        return float(ettr_v2(rate, job.restart_min, interval, write_min=write))
-    return float(
-        ettr_exact(rate, job.restart_min, interval, write_min=write, queue_min=job.queue_min)
-    )
+    if form == "exact":
+        return job.exact
+    rate, restart, interval = job.failures_per_min, job.restart_min, job.checkpoint_min
+    return float(ettr_v2(rate, restart, interval, write_min=job.write_min))
 
 
 def _required(settings: EttrSettings, name: str, target: float, form: Form) -> Required:
-    """What one parameter must be."""
+    """What one parameter must be: of a cost at most that, of the interval the value nearest to the
+    present one; it is sought from where the ETTR is highest."""
+    now = settings.checkpoint_min if name == INTERVAL else getattr(settings, name)
     ettr = _at(settings, form)
-    if name == INTERVAL:
-        return _required_interval(settings, target, form)
-    now, met = getattr(settings, name), ettr >= target
-    best = max(_at(settings, form, **{name: 0.0}), ettr)
 
-    def short(log_value: float) -> float:
+    def beyond_target(log_value: float) -> float:
+        """ETTR less the target, by the logarithm of the parameter."""
         return _at(settings, form, **{name: math.exp(log_value)}) - target
 
-    ends = sorted((math.log(now or SMALLEST), math.log(LARGEST if met else SMALLEST)))
-    if short(ends[0]) < 0 or short(ends[1]) > 0:
+    peak = _peak(beyond_target) if name == INTERVAL else math.log(SMALLEST)
+    free = ettr if name == INTERVAL else _at(settings, form, **{name: 0.0})
+    best, met = max(beyond_target(peak) + target, ettr, free), ettr >= target
+    known = 0 < now < math.inf or met
+    far = math.log(LARGEST) if met else math.log(now) if known else peak
+    if not known or beyond_target(peak) < 0 or beyond_target(far) > 0:
         return Required(name, now, None, met, best)
-    return Required(name, now, _root(short, *ends), met, best)
+    root = optimize.brentq(beyond_target, *sorted((peak, far)), xtol=1e-13)
+    return Required(name, now, math.exp(float(root)), met, best)
 
 
-def _root(short: Callable[[float], float], least: float, most: float) -> float:
-    """Where what is short of the target is 0; both ends and it as logarithms."""
-    return math.exp(float(optimize.brentq(short, least, most, xtol=1e-13)))
+def _peak(beyond_target: Callable[[float], float]) -> float:
+    """Logarithm of the interval at which the ETTR is highest."""
+    found = optimize.minimize_scalar(
+        lambda at: -beyond_target(at),
+        bounds=(math.log(SHORTEST), math.log(LARGEST)),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return float(found.x)
 
 
-def _required_interval(settings: EttrSettings, target: float, form: Form) -> Required:
-    """The interval nearest to the present one at which the target is met."""
-    now = settings.checkpoint_min
-    ettr = _at(settings, form)
+def _halved(settings: EttrSettings, rate: Estimate, form: Form) -> Iterator[Halved]:
+    """Each cost at half."""
 
-    def short(log_value: float) -> float:
-        return _at(settings, form, interval_min=math.exp(log_value)) - target
+    def won(name: str, at: float | None) -> float | None:
+        """ETTR that half of a cost adds at a rate."""
+        if at is None:
+            return None
+        job = replace(settings, rate_per_1000_node_days=at)
+        return _at(job, form, **{name: getattr(job, name) / 2}) - _at(job, form)
 
-    bounds = (math.log(1e-4), math.log(1e7))
-    peak = float(optimize.minimize_scalar(lambda at: -short(at), bounds=bounds, method="bounded",
-                                          options={"xatol": 1e-10}).x)  # fmt: skip
-    best = max(short(peak) + target, ettr)
-    met = ettr >= target
-    if short(peak) < 0 or not 0 < now < math.inf:
-        return Required(INTERVAL, now, None, met, best)
-    far = bounds[1] if met else math.log(now)
-    if met and short(far) > 0:
-        return Required(INTERVAL, now, None, met, best)
-    return Required(INTERVAL, now, _root(short, *sorted((peak, far))), met, best)
+    for name in COSTS:
+        value = getattr(settings, name)
+        if value > 0:
+            gains = [won(name, at) for at in (rate.lower, rate.upper)]
+            known = sorted(each for each in gains if each is not None)
+            bounds = (known[0], known[1]) if len(known) == len(gains) else (None, None)
+            gained = won(name, settings.rate_per_1000_node_days)
+            estimate = Estimate(gained, *_around(gained, bounds), rate.conf_level, rate.n)
+            yield Halved(name, value / 2, _at(settings, form, **{name: value / 2}), estimate)
+
+
+def _around(
+    value: float | None, bounds: tuple[float | None, float | None]
+) -> tuple[float | None, float | None]:
+    """Bounds that hold the value: between two rates a gain may be highest."""
+    low, high = bounds
+    if value is None or low is None or high is None:
+        return None, None
+    return min(low, value), max(high, value)
 
 
 def _moved(settings: EttrSettings, rate: Estimate, form: Form) -> list[Moved]:

@@ -158,6 +158,20 @@ def composed(
     return Number(term, value, parts, parts, exact=exact, unit=unit, opens=opens)
 
 
+def ranged(term: Term, value: Estimate, parts: str, *, unit: str, hours: bool = False) -> Number:
+    """An estimate of an amount, `hours` written as a length of time: its interval, and beside it
+    what it consists of."""
+    write = numbers.duration if hours else numbers.number
+    span = numbers.duration_interval(value) if hours else numbers.interval(value)
+    known = span if value.has_width else ""
+    basis = "; ".join(
+        part for part in (known and f"{known} ({numbers.level(value)})", parts) if part
+    )
+    n = numbers.count(value.n)
+    says = "; ".join(part for part in (known, parts) if part)
+    return Number(term, write(value.value), basis, known, n, value, unit, says=says)
+
+
 def counted(
     term: Term, n: int | None, *, of: int, noun: str, basis: str = "", opens: Part | None = None
 ) -> Number:

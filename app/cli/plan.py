@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import argparse
 
     from app.answers.content import Answer
+    from app.ask import Ask
+    from data.filters import Selection
 
 EXAMPLE = "faultline plan --gpus 12000 --rate-per-1000-node-days 6.5 --target-ettr 0.9"
 COSTS = (
@@ -53,7 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="exact",
         help="of the expected ETTR: exact, or first order as published (default exact)",
     )
-    options.add(parser, "store", "selection", "conf_level", "format")
+    parser.add_argument(
+        "--drained",
+        action="store_true",
+        help="instead: rate, MTTF and ETTR with the 1, 2 ... 10 worst nodes of the store drained",
+    )
+    options.add(parser, "store", "selection", "conf_level", "redact", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,28 +72,32 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.gpus_per_node is not None:
         raise AnalysisError("--gpus-per-node is of a stated rate: pass --rate-per-1000-node-days")
-    from app.answers.content import Missing
-    from app.answers.efficiency import ettr
-    from app.answers.recovery import target
-
     store, ask = options.asking(arguments, ledger=True)
     with contextlib.closing(store):
         also = terminal.synthetic(store)
-        chosen = options.selection(arguments, store)
-        known = target.of_store(ask, chosen, conf_level=arguments.conf_level)
-        if isinstance(known, Missing):
-            answer = target.unknown(known)
-        else:
-            settings, rate = known
-            named = ("gpus", *(name.replace("-", "_") for name, _, _ in COSTS))
-            given = {name: getattr(arguments, name) for name in named}
-            stated = {name: value for name, value in given.items() if value is not None}
-            answer = target.answer(
-                replace(settings, **stated), rate, target=arguments.target_ettr,
-                form=arguments.form, told=ettr.assumptions(ask, chosen),
-            )  # fmt: skip
+        answer = _of_store(arguments, ask, options.selection(arguments, store))
     terminal.write(answer, arguments.format, **also)
     return 0
+
+
+def _of_store(arguments: argparse.Namespace, ask: Ask, chosen: Selection) -> Answer:
+    """Of a job like the largest run, with what is stated of it."""
+    from app.answers.content import Missing
+    from app.answers.efficiency import usual_job
+    from app.answers.recovery import levers, target
+
+    known = target.of_store(ask, chosen, conf_level=arguments.conf_level)
+    if isinstance(known, Missing):
+        return target.unknown(known)
+    named = ("gpus", *(name.replace("-", "_") for name, _, _ in COSTS))
+    given = {name: getattr(arguments, name) for name in named}
+    job = replace(known[0], **{name: value for name, value in given.items() if value is not None})
+    if arguments.drained:
+        return levers.answer(levers.played(ask, chosen, job, known[1]), job)
+    told = usual_job.assumptions(ask, chosen)
+    return target.answer(
+        job, known[1], target=arguments.target_ettr, form=arguments.form, told=told
+    )
 
 
 def _stated(arguments: argparse.Namespace) -> Answer:
@@ -95,6 +106,8 @@ def _stated(arguments: argparse.Namespace) -> Answer:
     from analytics.estimate import Estimate
     from app.answers.recovery import target
 
+    if arguments.drained:
+        raise AnalysisError("--drained is of the nodes of a store: leave out the stated rate")
     if arguments.gpus is None:
         raise AnalysisError("--gpus must be given with a stated rate: see --help for an example")
     rate = arguments.rate_per_1000_node_days

@@ -61,17 +61,17 @@ def run(arguments: argparse.Namespace) -> int:
         "repair_hours": arguments.repair_hours,
         "least_ratio": arguments.least_ratio,
     }
-    failure = {
-        name: getattr(arguments, name) for name in ("faulted", "cause", "lost_gpus", "idle_gpus")
-    }
+    failure = reconfigure.Failure(
+        arguments.faulted, arguments.cause, arguments.lost_gpus, arguments.idle_gpus
+    )
     if arguments.jobs is not None:
         known = reconfigure.of_file(arguments.jobs, gpus_per_node=arguments.gpus_per_node, **asked)
-        terminal.write(reconfigure.answer(known, **failure), arguments.format)
+        terminal.write(reconfigure.answer(known, failure), arguments.format)
         return 0
     store, ask = options.asking(arguments, ledger=True)
     with contextlib.closing(store):
         also = terminal.synthetic(store)
         chosen = options.selection(arguments, store)
-        answer = reconfigure.answer(reconfigure.of_store(ask, chosen, **asked), **failure)
+        answer = reconfigure.answer(reconfigure.of_store(ask, chosen, **asked), failure)
     terminal.write(answer, arguments.format, **also)
     return 0

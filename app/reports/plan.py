@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.answers.content import Answer, Chart, Missing, Table
-from app.answers.efficiency import ettr
+from app.answers.efficiency import usual_job
 from app.answers.fleet import coverage
 from app.answers.recovery import policies, reconfigure, sites, spares, target
 from app.reports.report import Report, defined, filters_in_words, rests_on, section
@@ -68,7 +68,7 @@ def _answers(ask: Ask, request: Request) -> Iterator[tuple[str, str, Answer]]:
     if isinstance(known, Missing):
         yield "What a target takes", "A target", target.unknown(known)
     else:
-        told = ettr.assumptions(ask, selection)
+        told = usual_job.assumptions(ask, selection)
         yield "What a target takes", "A target", target.answer(*known, told=told)
     plan = sites.of_store(ask, selection)
     ranked = policies.answer(plan, conf_level=level, seed=request.seed)

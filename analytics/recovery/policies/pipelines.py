@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analytics.recovery.groups import Grid
-    from analytics.recovery.mechanism import Mechanism
+    from analytics.recovery.mechanism import Losses, Mechanism
     from analytics.recovery.policy import Site
 
 
@@ -28,7 +28,7 @@ def _goes_on(
     values: Mapping[str, float],
     *,
     survives: tuple[float, ...],
-    counted: str,
+    counted: Losses,
     throughput: tuple[float, ...],
 ) -> Mechanism:
     """Training pauses for a moment, and goes on without the lost nodes."""
@@ -36,7 +36,7 @@ def _goes_on(
     found = Downtime(detect=ground.restart.detect, init=pause)
     return replace(
         ground,
-        kept=Kept(survives, "missing" if counted == "missing" else "at once", found, site.step_min),
+        kept=Kept(survives, counted, found, site.step_min),
         interval_min=values["persist_min"] or ground.interval_min,
         steady_ratio=values.get("steady_ratio", 0.0),
         throughput=throughput,

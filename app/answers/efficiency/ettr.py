@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.efficiency.beside_expected import expected_at_own_rate, expected_curve_of_runs
-from analytics.efficiency.best_interval import write_of
 from analytics.efficiency.ettr import (
     EttrReport,
     ettr_report,
@@ -15,11 +14,9 @@ from analytics.efficiency.ettr import (
     runs_of_size,
     runs_of_week,
 )
-from analytics.efficiency.expected_ettr import EttrSettings
-from analytics.efficiency.habits import Habits, habit_sentences, recorded_habits
+from analytics.efficiency.habits import Habits, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.frames import DEFINITION, GPUS_PER_NODE
-from analytics.reliability.comparisons import RSC1_RATE
+from analytics.frames import DEFINITION
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
 from app.answers.described import Rows, field
@@ -76,8 +73,6 @@ RUNS = (
 RECORDED = ("ettr", "of_these_runs", "median", "wait_hours", "mean_wait_hours",
             "failures_per_run", "shares", "n_runs", "notes")  # fmt: skip
 """Keys of the JSON."""
-GPUS = 16_384
-"""Size of a job where no run is known."""
 GOT = "what runs got out of them"
 LISTED = 20
 """Runs that a terminal shows, those with most GPU-time."""
@@ -125,64 +120,6 @@ def measured(
 def habits(store: Store) -> Habits:
     """How jobs on several nodes start up and save, as the ledger takes it."""
     return recorded_habits(efficiency.ledger_notes(store)["several_nodes"])
-
-
-def assumptions(ask: Ask, selection: Selection) -> tuple[str, ...]:
-    """What `job_like_runs` takes for want of records, and how jobs are taken to save and start."""
-    said = ask(_habits_told)
-    per_node, runs = (
-        ask(mttf.measured, selection).gpus_per_node,
-        ask(measured, selection, limit=FEW),
-    )
-    if not runs.n_runs:
-        said = (
-            f"No run of this selection is known: a job of {GPUS:,} GPUs without a wait is taken.",
-            *said,
-        )
-    elif not ask(waits_known, selection):
-        said = ("How long jobs wait is not known: no wait is taken.", *said)
-    if per_node is None:
-        said = (f"GPUs of a node are not known: {GPUS_PER_NODE:g} are taken.", *said)
-    return said
-
-
-def waits_known(store: Store, selection: Selection) -> bool:
-    """Whether it is known how long runs of a selection wait."""
-    return measured(store, selection, limit=FEW).mean_wait_hours.value is not None
-
-
-def _habits_told(store: Store) -> tuple[str, ...]:
-    """How jobs on several nodes are taken to save and start up, and what that rests on."""
-    notes = efficiency.ledger_notes(store)
-    return habit_sentences({"several_nodes": notes["several_nodes"]})
-
-
-def failure_rate(ask: Ask, selection: Selection) -> Estimate:
-    """Failures of infrastructure per 1,000 node-days of a selection, with its interval."""
-    return ask(mttf.measured, selection).rate.rate_per_1000_node_days
-
-
-def job_like_runs(ask: Ask, selection: Selection) -> EttrSettings:
-    """A job as large as the largest run, with the failure rate and the habits measured; it waits as
-    large runs do.
-
-    Where no failure was seen the rate is its upper bound; where it is unknown, RSC-1's.
-    """
-    large = replace(selection, min_gpus=max(selection.min_gpus, MTTF_MIN_GPUS))
-    report, known = ask(measured, large, limit=FEW), ask(habits)
-    if not report.n_runs:
-        report = ask(measured, selection, limit=FEW)
-    rate, habit = failure_rate(ask, selection), known.central
-    gpus = int(report.gpus[1] or GPUS)
-    return EttrSettings(
-        gpus=float(gpus),
-        rate_per_1000_node_days=rate.value or rate.upper or RSC1_RATE,
-        restart_min=habit.restart_s / 60,
-        gpus_per_node=ask(mttf.measured, selection).gpus_per_node or GPUS_PER_NODE,
-        write_min=write_of(known, gpus, CONF_LEVEL).value or 0.0,
-        interval_min=habit.interval_s / 60,
-        queue_min=(report.mean_wait_hours.value or 0.0) * 60,
-    )
 
 
 def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Answer:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.nodes.records import WINDOW_DAYS
 from analytics.recovery.levers import Levers, levers
-from analytics.recovery.spares import spares
+from analytics.recovery.spares import enough_for
 from app.answers.content import Answer, Missing
 from app.answers.described import Rows, field
 from app.answers.nodes.judged_nodes import verdicts
+from app.answers.recovery import sites
 from app.answers.reliability import availability
 from app.words import numbers
 
@@ -43,7 +44,7 @@ def played(
 ) -> Played | Missing:
     """Every place of the levers; what is missing where rate, nodes or interval are not known."""
     if not rate.value:
-        return Missing("levers", f"{CANNOT}: how often nodes fail is not known.",
+        return Missing("levers", f"{CANNOT}: {sites.why_not(rate)}",
                        "State a failure rate above.")  # fmt: skip
     if not 0 < settings.checkpoint_min < np.inf:
         return Missing("levers", f"{CANNOT}: the job saves at no interval.",
@@ -63,11 +64,12 @@ def played(
                        ("faultline ingest nodes sinfo.txt",))  # fmt: skip
     out = ask(availability.measured, selection).ratios.unplanned
     nodes = max(1, round(settings.gpus / settings.gpus_per_node))
-    ready = [] if out.value is None else spares(nodes, out).rows[1 : MOST_SPARES + 1]
+    most = 0 if out.value is None else min(MOST_SPARES, nodes)
+    ready = [enough_for(nodes, spares, out.value or 0.0) for spares in range(1, most + 1)]
     ratios, weights, named = zip(*known, strict=True)
     found = levers(
         settings, rate, ratios=ratios, weights=weights,
-        enough=[0.0, *(row.enough for row in ready)], swap_min=SWAP_MIN,
+        enough=[0.0, *ready], swap_min=SWAP_MIN,
     )  # fmt: skip
     order = np.argsort(-np.asarray(ratios), kind="stable")
     names = tuple(named[at] for at in order[: len(found.rates) - 1])
@@ -77,7 +79,10 @@ def played(
 def answer(known: Played | Missing, settings: EttrSettings) -> Answer:
     """What draining alone gives; the page moves the others too."""
     if isinstance(known, Missing):
-        return Answer(known.finding, blocks=(known,))
+        nothing: dict[str, Any] = {"drained": []}
+        return Answer(
+            known.finding, blocks=(known,), record=nothing, sheet=Rows(DRAINED, []).sheet()
+        )
     found = known.found
     now = (len(found.intervals_min) // 2, len(found.restarts_min) // 2)
     rows = Rows(

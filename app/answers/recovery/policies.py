@@ -9,7 +9,7 @@ from analytics.recovery.comparison import DAYS, Ranked, Trial, outcome, ranking
 from analytics.recovery.groups import after_loss
 from analytics.recovery.histories import Hazards
 from analytics.recovery.policy import BASE, Parameter, Site, policies
-from app.answers.content import Answer, Chart, Missing, composed, estimated
+from app.answers.content import Answer, Chart, Missing, composed, estimated, ranged
 from app.answers.described import DATA, Rows, field
 from app.answers.recovery.systems import ANALYSES
 from app.words import numbers
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from app.answers.recovery.sites import Plan
 
 FEW_TIED = 3
-Keep = Any
-"""Calls a pure function, or says what it said before."""
 
 
 def plainly(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -69,7 +67,7 @@ def answer(  # noqa: PLR0913
     days: float = DAYS,
     conf_level: float = CONF_LEVEL,
     seed: int = 0,
-    keep: Keep = plainly,
+    keep: Callable[..., Any] = plainly,
     told: Callable[[int, int], None] = lambda done, of: None,
 ) -> Answer:
     """Policies ranked on a job; without one, or where its failures are unknown, what they are.
@@ -113,6 +111,7 @@ COLUMNS = (
     field("family", on=DATA),
     field("ettr", "ETTR", "ettr"),
     field("ettr_simulated", "By simulation alone", "ettr", on=DATA),
+    field("ettr_beyond_checkpoints", on=("json",)),
     field("lost_gpu_hours", "Held, not trained (GPU-h)", "number", unit="GPU-h"),
     field("standby_nodes", "Nodes on standby", "count"),
     field("tied", "Cannot be told apart from", on=("table",), none="none", px=200),
@@ -143,6 +142,7 @@ def _row(each: Ranked, plan: Plan, changed: Mapping[str, Mapping[str, float]]) -
         "ettr": each.by_rates or each.ettr,
         "ettr_simulated": each.ettr,
         "lost_gpu_hours": each.lost_node_hours * plan.gpus_per_node,
+        "ettr_beyond_checkpoints": each.gain or unknown(CONF_LEVEL, 0),
         "lost_cost": plan.price and each.lost_node_hours * plan.gpus_per_node * plan.price[0],
         "standby_nodes": each.standby,
         "tied": ", ".join(tied[:FEW_TIED]) + more or None,
@@ -206,7 +206,9 @@ def _listed(
     """What there is, not ranked."""
     listed = [_about(policies()[key], changed.get(key, {})) for key in chosen]
     for each in listed:
-        each |= dict.fromkeys(("ettr", "ettr_simulated"), unknown(CONF_LEVEL, 0))
+        each |= dict.fromkeys(
+            ("ettr", "ettr_simulated", "ettr_beyond_checkpoints"), unknown(CONF_LEVEL, 0)
+        )
         each |= dict.fromkeys(("lost_gpu_hours", "rank", "shares"))
         each |= {"tied_with": [], "tied": None, "standby_nodes": None}
     if why is None:
@@ -255,9 +257,9 @@ def _headlines(ranked: Sequence[Ranked], plan: Plan, days: float) -> Iterator[Nu
     base = next((each for each in ranked if each.policy.key == BASE), None)
     if base is not None:
         yield estimated(of_recovery.BASE_ETTR, "ettr", base.by_rates or base.ettr)
-        won = (best.trained_node_hours - base.trained_node_hours) * plan.gpus_per_node
-        parts = f"in {numbers.number(days)} days of {numbers.gpu_count(plan.gpus)}"
-        yield composed(of_recovery.WON, numbers.number(won), parts, exact=won, unit="GPU-h")
+    if best.gain is not None:
+        won = best.gain.scaled(plan.gpus * 24.0 * days)
+        yield ranged(of_recovery.WON, won, f"in {numbers.number(days)} days", unit="GPU-h")
     n = len(best.tied_with)
     names = ", ".join(policies()[key].system for key in best.tied_with[:FEW_TIED])
     yield composed(of_recovery.TIED, numbers.count(n), names or "none", exact=n, unit="policies")
@@ -342,12 +344,12 @@ def _notes(ranked: Sequence[Ranked], plan: Plan, days: float) -> Iterator[str]:
     )
     if not site.detect_min:
         yield (
-            "How long a failed job stands unnoticed is not stated (--detect-min): what detection "
-            "saves is not in the ranking."
+            "How long a failed job stands unnoticed is not stated: what detection saves is not in "
+            "the ranking."
         )
     if not site.load_min:
         yield (
-            "How long a checkpoint takes to load is not stated (--load-min): it counts in the "
+            "How long a checkpoint takes to load is not stated: it counts in the "
             "restart. What loads faster saves nothing of it, what starts up faster all of it."
         )
     if not site.queue_min and site.cluster_gives:

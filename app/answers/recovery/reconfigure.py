@@ -7,12 +7,14 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from analytics import validate
+from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.failures.taxonomy import taxonomy
 from analytics.frames import GPUS_PER_NODE
-from analytics.recovery.reconfiguration import ACTIONS, RECONFIGURE, Hit, Task, action, if_hit
-from app.answers.content import Answer, Missing, composed
+from analytics.recovery.reconfiguration import REATTEMPT, RECONFIGURE, Hit, Task, action, if_hit
+from app.answers.content import Answer, Missing, ranged
 from app.answers.described import Rows, field
-from app.answers.efficiency import ettr
+from app.answers.efficiency import usual_job
+from app.answers.failures.taxonomy import cause_titles
 from app.answers.recovery import sites
 from app.answers.reliability import availability, mttf
 from app.words import numbers
@@ -23,7 +25,7 @@ from data.ingest.readers.tables.running_jobs import read_running_jobs
 from data.queries import running
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from app.answers.content import Block, Number
     from app.ask import Ask
@@ -39,11 +41,25 @@ class Running:
     """Jobs that run, and what is known of their failures."""
 
     tasks: tuple[Task, ...]
-    rate_per_1000_node_days: float
+    rate_per_1000_node_days: Estimate
     gpus_per_node: float
     transition_min: float
     repair_hours: float | None
+    causes: frozenset[str]
+    """That a failure may have."""
     said: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What fails; what nobody says is None."""
+
+    faulted: str | None = None
+    """The job that is hit: that whose loss would cost most."""
+    cause: str | None = None
+    lost_gpus: int | None = None
+    """Those of a node."""
+    idle_gpus: int = 0
 
 
 def of_file(
@@ -83,9 +99,15 @@ def of_file(
             f"{numbers.counted(len(left_out), 'row')} left out, the first of line {left_out[0]}."
         )
     return Running(
-        tasks, rate, GPUS_PER_NODE if gpus_per_node is None else gpus_per_node,
-        TRANSITION_MIN if transition_min is None else transition_min, repair_hours, tuple(said),
+        tasks, stated(rate), GPUS_PER_NODE if gpus_per_node is None else gpus_per_node,
+        TRANSITION_MIN if transition_min is None else transition_min, repair_hours,
+        frozenset(taxonomy().causes), tuple(said),
     )  # fmt: skip
+
+
+def stated(rate: float) -> Estimate:
+    """A rate that somebody states has no interval."""
+    return Estimate(rate, None, None, CONF_LEVEL, 0)
 
 
 TRANSITION_MIN = 15.0
@@ -107,12 +129,10 @@ def of_store(
         return NOBODY_RUNS
     if rows["cluster"].nunique() > 1:
         return _choose(rows["cluster"].unique().tolist())
-    measured = ettr.failure_rate(ask, selection)
-    known = measured.value if rate is None else rate
-    if not known:
-        why = sites.NONE_SEEN if measured.upper is not None else sites.UNKNOWN_RATE
-        return replace(NO_RATE, finding=f"{CANNOT}: {why}")
-    usual = ettr.job_like_runs(ask, selection)
+    known = usual_job.failure_rate(ask, selection) if rate is None else stated(rate)
+    if not known.value:
+        return replace(NO_RATE, finding=f"{CANNOT}: {sites.why_not(known)}")
+    usual = usual_job.job_like_runs(ask, selection)
     tasks = tuple(
         Task(str(job), int(gpus), _least(int(gpus), least_ratio))
         for job, gpus in zip(rows["job_id"], rows["n_gpus"], strict=True)
@@ -131,7 +151,7 @@ def of_store(
         repair_hours = ask(availability.measured, selection).repairs.mean_hours.value
     return Running(
         tasks, known, per_node, change if transition_min is None else transition_min,
-        repair_hours, said,
+        repair_hours, frozenset(ask(cause_titles)), said,
     )  # fmt: skip
 
 
@@ -168,14 +188,7 @@ NO_RATE = Missing(
 )  # fmt: skip
 
 
-def answer(
-    known: Running | Missing,
-    *,
-    faulted: str | None = None,
-    cause: str | None = None,
-    lost_gpus: int | None = None,
-    idle_gpus: int = 0,
-) -> Answer:
+def answer(known: Running | Missing, failure: Failure | None = None) -> Answer:
     """The plan for the loss of a node of one job, else of that which would cost most.
 
     Raises
@@ -186,33 +199,15 @@ def answer(
     """
     if isinstance(known, Missing):
         return _unknown(known)
-    named = {task.job: task for task in known.tasks}
-    if faulted is not None and faulted not in named:
-        raise DataError(
-            f"no job {faulted!r} runs: there are {', '.join([*named][:MOST_NAMED])} ..."
-        )
-    validate.positive("gpus_per_node", known.gpus_per_node, "pass the GPUs of one node, e.g. 8")
-    if cause is not None and cause not in taxonomy().causes:
-        raise DataError(f"no cause {cause!r}: `faultline terms` lists them")
-    lost = max(1, round(known.gpus_per_node)) if lost_gpus is None else lost_gpus
-    severity = None if cause is None else action(cause)
-    transition = known.transition_min
-    if severity is not None and severity[0] > 1:
-        if lost_gpus:
-            raise DataError(f"a failure by {cause} takes no GPU: leave out --lost-gpus")
-        lost, transition = 0, 0.0 if severity[0] == len(ACTIONS) else transition
-    in_use = sum(task.gpus for task in known.tasks) + idle_gpus
-    if lost_gpus is None and lost >= in_use and known.repair_hours is None:
+    failure = failure or Failure()
+    _check(known, failure)
+    severity = None if failure.cause is None else action(failure.cause)
+    lost, transition_min = _taken(known, failure, severity)
+    in_use = sum(task.gpus for task in known.tasks) + failure.idle_gpus
+    if failure.lost_gpus is None and lost >= in_use and known.repair_hours is None:
         return _unknown(ALL_LOST)
-    hits = if_hit(
-        known.tasks,
-        lost_gpus=lost,
-        idle_gpus=idle_gpus,
-        rate_per_gpu_hour=known.rate_per_1000_node_days / 1000.0 / 24.0 / known.gpus_per_node,
-        transition_hours=transition / 60.0,
-        repair_hours=inf if known.repair_hours is None else known.repair_hours,
-    )
-    hit = next((each for each in hits if each.job == faulted), hits[0])
+    hits, costs = _hits(known, failure, lost, transition_min)
+    hit = next((each for each in hits if each.job == failure.faulted), hits[0])
     plan = Rows(
         PLAN,
         [
@@ -221,12 +216,13 @@ def answer(
             for task, after in zip(hit.plan.tasks, hit.plan.gpus, strict=True)
         ],
     )  # fmt: skip
-    costs = Rows(HITS, [_row(each) for each in hits])
+    of_each = Rows(HITS, [_row(each, costs[each.job]) for each in hits])
+    expected = _expected(hits, costs)
     return Answer(
         _sentence(hit, lost, severity),
-        tuple(_headlines(hits)),
-        tuple(_blocks(plan, costs, hit)),
-        notes=tuple(_notes(known, lost, idle_gpus, transition, cause)),
+        tuple(_headlines(hits, costs, expected)),
+        tuple(_blocks(plan, of_each, hit)),
+        notes=tuple(_notes(known, failure, lost, transition_min)),
         record={
             "faulted": hit.job,
             "lost_gpus": lost,
@@ -234,12 +230,63 @@ def answer(
             "weighted_flops": hit.plan.weighted_flops,
             "action": RECONFIGURE if severity is None else severity[1],
             "severity": None if severity is None else severity[0],
-            "cost_hours": hit.cost_hours,
-            "expected_cost_hours": _expected(hits),
-            "if_hit": costs.records(),
+            "cost_hours": costs[hit.job],
+            "expected_cost_hours": expected,
+            "if_hit": of_each.records(),
         },
         sheet=plan.sheet(),
     )
+
+
+def _check(known: Running, failure: Failure) -> None:
+    """Raises where a failure is of no job or no cause."""
+    validate.positive("gpus_per_node", known.gpus_per_node, "pass the GPUs of one node, e.g. 8")
+    names = [task.job for task in known.tasks]
+    if failure.faulted is not None and failure.faulted not in names:
+        there = ", ".join(names[:MOST_NAMED])
+        raise DataError(f"no job {failure.faulted!r} runs: there are {there} ...")
+    if failure.cause is not None and failure.cause not in known.causes:
+        raise DataError(f"no cause {failure.cause!r}: `faultline terms` lists them")
+
+
+def _taken(known: Running, failure: Failure, severity: tuple[int, str] | None) -> tuple[int, float]:
+    """GPUs that a failure takes, and minutes for which a job that it hits stands."""
+    if severity is None or severity[1] == RECONFIGURE:
+        node = max(1, round(known.gpus_per_node))
+        return (node if failure.lost_gpus is None else failure.lost_gpus), known.transition_min
+    if failure.lost_gpus:
+        raise DataError(f"a failure by {failure.cause} takes no GPU: leave out --lost-gpus")
+    return 0, 0.0 if severity[1] == REATTEMPT else known.transition_min
+
+
+def _hits(
+    known: Running, failure: Failure, lost: int, transition_min: float
+) -> tuple[tuple[Hit, ...], dict[str, Estimate]]:
+    """What the loss in each job would cost, and with the interval that the rate leaves open."""
+
+    def at(rate: float) -> tuple[Hit, ...]:
+        """The same at one rate, failures per 1,000 node-days."""
+        return if_hit(
+            known.tasks,
+            lost_gpus=lost,
+            idle_gpus=failure.idle_gpus,
+            rate_per_gpu_hour=rate / 24_000.0 / known.gpus_per_node,
+            transition_hours=transition_min / 60.0,
+            repair_hours=inf if known.repair_hours is None else known.repair_hours,
+        )
+
+    rate = known.rate_per_1000_node_days
+    hits = at(rate.value or 0.0)
+    bounds = [
+        {each.job: each.cost_hours for each in at(bound)}
+        for bound in (rate.upper, rate.lower)
+        if bound
+    ]
+    costs = {}
+    for hit in hits:
+        low, high = [of[hit.job] for of in bounds] if len(bounds) == 2 else (None, None)
+        costs[hit.job] = Estimate(hit.cost_hours, low, high, rate.conf_level, rate.n)
+    return hits, costs
 
 
 ALL_LOST = Missing(
@@ -268,7 +315,7 @@ PLAN = (
 HITS = (
     Column("job", "If it is hit"),
     Column("chance", "Chance", "ratio"),
-    Column("cost_hours", "Costs, of all jobs' work (h)", "number"),
+    Column("cost_hours", "Costs, of all jobs' work (h)", "mttf"),
     Column("gives", "Who gives up GPUs"),
 )
 
@@ -280,7 +327,7 @@ def _or_back(known: Running) -> str:
     return f", or until a node is back after {numbers.duration(known.repair_hours)},"
 
 
-def _row(hit: Hit) -> dict[str, object]:
+def _row(hit: Hit, cost: Estimate) -> dict[str, object]:
     """What the loss in one job would cost."""
     after = {task.job: size for task, size in zip(hit.plan.tasks, hit.plan.gpus, strict=True)}
     gives = [
@@ -288,14 +335,28 @@ def _row(hit: Hit) -> dict[str, object]:
     ]
     more = f" and {len(gives) - MOST_NAMED} more" if len(gives) > MOST_NAMED else ""
     return {
-        "job": hit.job, "chance": hit.chance, "cost_hours": hit.cost_hours,
+        "job": hit.job, "chance": hit.chance, "cost_hours": cost,
         "gives": ", ".join(gives[:MOST_NAMED]) + more or "nobody",
     }  # fmt: skip
 
 
-def _expected(hits: tuple[Hit, ...]) -> float:
+def _expected(hits: tuple[Hit, ...], costs: Mapping[str, Estimate]) -> Estimate:
     """Mean over which job is hit, by its GPUs."""
-    return sum(hit.chance * hit.cost_hours for hit in hits)
+
+    def mean(bound: Callable[[Estimate], float | None]) -> float | None:
+        """Of the values, or of one bound; None where it is not known."""
+        known = [(hit.chance, bound(costs[hit.job])) for hit in hits]
+        return (
+            sum(chance * (cost or 0.0) for chance, cost in known)
+            if None not in (cost for _, cost in known)
+            else None
+        )
+
+    first = costs[hits[0].job]
+    return Estimate(
+        mean(lambda cost: cost.value), mean(lambda cost: cost.lower),
+        mean(lambda cost: cost.upper), first.conf_level, first.n,
+    )  # fmt: skip
 
 
 def _sentence(hit: Hit, lost: int, severity: tuple[int, str] | None) -> str:
@@ -320,17 +381,14 @@ def _hours(hit: Hit) -> str:
     return f"{numbers.duration(hit.cost_hours)} of all jobs' work"
 
 
-def _headlines(hits: tuple[Hit, ...]) -> Iterator[Number]:
-    mean, worst = _expected(hits), hits[0]
-    of = numbers.counted(len(hits), "job")
-    yield composed(
-        of_recovery.COST_NOW, numbers.duration(mean), f"{of}, each hit by its GPUs",
-        exact=mean, unit="h",
-    )  # fmt: skip
-    yield composed(
-        of_recovery.COST_WORST, numbers.duration(worst.cost_hours), f"job {worst.job}",
-        exact=worst.cost_hours, unit="h",
-    )  # fmt: skip
+def _headlines(
+    hits: tuple[Hit, ...], costs: Mapping[str, Estimate], expected: Estimate
+) -> Iterator[Number]:
+    of, worst = numbers.counted(len(hits), "job"), hits[0].job
+    yield ranged(
+        of_recovery.COST_NOW, expected, f"{of}, each hit by its GPUs", unit="h", hours=True
+    )
+    yield ranged(of_recovery.COST_WORST, costs[worst], f"job {worst}", unit="h", hours=True)
 
 
 def _blocks(plan: Rows, costs: Rows, hit: Hit) -> Iterator[Block]:
@@ -343,18 +401,19 @@ def _blocks(plan: Rows, costs: Rows, hit: Hit) -> Iterator[Block]:
     yield costs.table("if_hit", "What a failure right now would cost")
 
 
-def _notes(
-    known: Running, lost: int, idle: int, transition: float, cause: str | None
-) -> Iterator[str]:
+def _notes(known: Running, failure: Failure, lost: int, transition_min: float) -> Iterator[str]:
     yield from known.said
     yield (
-        f"A failure takes {numbers.counted(lost, 'GPU')}; {idle:,} are taken to be idle. A job "
-        f"that is hit or changes stands for {numbers.number(transition)} min."
+        f"A failure takes {numbers.counted(lost, 'GPU')}; {failure.idle_gpus:,} are taken to be "
+        f"idle. A job that is hit or changes stands for {numbers.number(transition_min)} min."
     )
+    rate = numbers.number(known.rate_per_1000_node_days.value)
     yield (
-        f"Until the next failure at {numbers.number(known.rate_per_1000_node_days)} per 1,000 "
-        f"node-days{_or_back(known)} the plan makes most of the weighted "
-        "throughput (Unicron's dynamic program)."
+        f"Until the next failure at {rate} per 1,000 node-days{_or_back(known)} the plan makes "
+        "most of the weighted throughput (Unicron's dynamic program)."
     )
-    if cause is not None and action(cause) is None:
-        yield f"No class of severity is published for {cause}: the plan is that of a lost node."
+    if failure.cause is not None and action(failure.cause) is None:
+        yield (
+            f"No class of severity is published for {failure.cause}: the plan is that of a lost "
+            "node."
+        )

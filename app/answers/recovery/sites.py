@@ -8,11 +8,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from analytics import validate
+from analytics.estimate import CONF_LEVEL
 from analytics.recovery.comparison import Counted
 from analytics.recovery.histories import Hazards
 from analytics.recovery.mechanism import KINDS, NODE, PROCESS, RACK
 from analytics.recovery.policy import Site
-from app.answers.efficiency import ettr
+from analytics.reliability.failure_rate import poisson_rate
+from app.answers.efficiency import ettr, usual_job
 from app.answers.failures import verdicts
 from app.answers.reliability import availability, mttf
 from app.words import numbers
@@ -22,6 +24,7 @@ from data.queries import efficiency, fleet, incidents
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from analytics.estimate import Estimate
     from analytics.recovery.policy import Certainty
     from app.ask import Ask
     from data.filters import Selection
@@ -29,10 +32,13 @@ if TYPE_CHECKING:
 
 SEVERAL = 2
 """Nodes of an incident from which on they failed together."""
-UNKNOWN_RATE = (
-    "how often nodes of this selection fail is not known. State a rate (--rate-per-1000-node-days)."
-)
-NONE_SEEN = "no failure was seen. State a rate (--rate-per-1000-node-days) to compare at it."
+UNKNOWN_RATE = "how often nodes of this selection fail is not known."
+NONE_SEEN = "no failure was seen."
+
+
+def why_not(rate: Estimate) -> str:
+    """Why a rate without a value has none."""
+    return NONE_SEEN if rate.upper is not None else UNKNOWN_RATE
 
 
 @dataclass(frozen=True)
@@ -106,11 +112,9 @@ def of_store(
     not, where they are unknown."""
     report = ask(mttf.measured, selection)
     rate = report.rate.rate_per_1000_node_days
-    if rate.value is None and not rate.n:
-        return NONE_SEEN if rate.upper is not None else UNKNOWN_RATE
     if not rate.value:
-        return NONE_SEEN
-    usual = ettr.job_like_runs(ask, selection)
+        return why_not(rate)
+    usual = usual_job.job_like_runs(ask, selection)
     nodes = _nodes(gpus or usual.gpus, usual.gpus_per_node)
     kinds, rack_nodes = ask(failures_by_kind, selection)
     counts = _split(kinds, rate.n)
@@ -135,15 +139,16 @@ def of_store(
            else f"{numbers.duration(hazards.repair_hours)}, as assumed: no return is known."),
         "How often single nodes are taken away is not known from records: no preemption is played.",
         *_rounded(gpus or usual.gpus, nodes, usual.gpus_per_node),
-        *ettr.assumptions(ask, selection),
+        *usual_job.assumptions(ask, selection),
     )  # fmt: skip
     given = {name: value for name, value in costs.items() if value is not None}
     habits: Certainty = SURE[ask(ettr.habits).basis]
     sure: dict[str, Certainty] = dict.fromkeys(("restart_min", "write_min", "interval_min"), habits)
-    sure["queue_min"] = "measured" if ask(ettr.waits_known, selection) else "assumed"
+    sure["queue_min"] = "measured" if ask(usual_job.waits_known, selection) else "assumed"
     return Plan(
-        _site(hazards, known | given), usual.gpus_per_node, Counted(counts, node_days), said,
-        sure | _stated(given), price(ask, selection),
+        _site(hazards, known | given), usual.gpus_per_node,
+        Counted(counts, node_days, _weight(rate, node_days)), said, sure | _stated(given),
+        price(ask, selection),
     )  # fmt: skip
 
 
@@ -153,6 +158,17 @@ def price(ask: Ask, selection: Selection) -> tuple[float, str] | None:
     stated = ask(efficiency.prices)
     prices = {stated.get(str(cluster)) for cluster in asked}
     return prices.pop() if len(prices) == 1 else None
+
+
+def _weight(rate: Estimate, node_days: float) -> float:
+    """Of a failure, so that its count leaves as much open as the interval of the rate: that of
+    failures which come together is wider than Poisson's."""
+    alone = poisson_rate(rate.n, node_days, conf_level=rate.conf_level or CONF_LEVEL)
+    widths = [
+        each.upper - each.lower if each.upper is not None and each.lower is not None else 0.0
+        for each in (alone.scaled(1000.0), rate)
+    ]
+    return min(1.0, (widths[0] / widths[1]) ** 2) if min(widths) > 0 else 1.0
 
 
 SURE: Mapping[str, Certainty] = {
@@ -186,7 +202,7 @@ def _split(kinds: Mapping[str, int], total: int) -> dict[str, float]:
     several = min(kinds[RACK], total)
     programs = min(kinds[PROCESS], total - several)
     counts = {PROCESS: programs, NODE: total - several - programs, RACK: several}
-    return {kind: float(n) for kind, n in counts.items() if n}
+    return {kind: float(n) for kind, n in counts.items()}
 
 
 def _nodes(gpus: float, gpus_per_node: float) -> int:

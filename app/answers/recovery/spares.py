@@ -40,7 +40,6 @@ SPARES = (
           none="not known"),
     field("node_hours_saved", "The last one saves a day", "number", of="saves", unit="node-h"),
 )  # fmt: skip
-DATA = Column("gpu_hours_saved", "The last one saves a day", "number", "GPU-h")
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def answer(
             "keep_as_the_fleet_was": asked.found.keep_measured,
             "worth": asked.found.worth,
             "by_spares": [
-                row | {DATA.key: per_node and row["node_hours_saved"] * per_node}
+                row | {"gpu_hours_saved": per_node and row["node_hours_saved"] * per_node}
                 for row in rows.records()
             ],
             "reason": None if why is None else why.finding,

@@ -18,9 +18,9 @@ from analytics.recovery.sensitivity import (
     grid,
     sensitivity,
 )
-from app.answers.content import Answer, Chart, Missing, composed, estimated
+from app.answers.content import Answer, Chart, Missing, estimated, ranged
 from app.answers.described import Rows, field
-from app.answers.efficiency import ettr
+from app.answers.efficiency import usual_job
 from app.answers.recovery import sites
 from app.answers.reliability import mttf
 from app.words import numbers
@@ -56,14 +56,14 @@ def of_store(
     rate = report.rate.rate_per_1000_node_days
     if not rate.value:
         return missing(rate)
-    return ettr.job_like_runs(ask, selection), rate
+    return usual_job.job_like_runs(ask, selection), rate
 
 
 def missing(rate: Estimate) -> Missing:
     """Why nothing can be planned at a rate."""
-    why = sites.NONE_SEEN if rate.upper is not None else sites.UNKNOWN_RATE
+    why = f"What a target would take cannot be judged: {sites.why_not(rate)}"
     return Missing(
-        "required", f"What a target would take cannot be judged: {why}", "At a rate of your own:",
+        "required", why, "At a rate of your own:",
         ("faultline plan --gpus 1024 --rate-per-1000-node-days 6.5",),
     )  # fmt: skip
 
@@ -100,7 +100,8 @@ def answer(
         HALVED,
         [
             {"parameter": each.parameter, "named": WORDS[each.parameter], "value": each.value,
-             "ettr": each.ettr, "gpu_hours_won": each.won * 24 * DAYS * settings.gpus}
+             "ettr": each.ettr, "won": each.won,
+             "gpu_hours_won": _in_gpu_hours(each.won, settings).value}
             for each in found.halved
         ],
     )  # fmt: skip
@@ -171,8 +172,14 @@ HALVED = (
     field("named", "Half of", on=("table",)),
     field("value", "That is", "number", unit="min or rate"),
     field("ettr", "ETTR then", "decimal"),
+    field("won", "ETTR won", "ettr"),
     field("gpu_hours_won", f"Won in {DAYS} days", "number", unit="GPU-h"),
 )
+
+
+def _in_gpu_hours(won: Estimate, settings: EttrSettings) -> Estimate:
+    """ETTR won as GPU-hours that the job trains more."""
+    return won.scaled(24 * DAYS * settings.gpus)
 
 
 def _row(each: Required) -> dict[str, Any]:
@@ -216,9 +223,9 @@ def _headlines(found: Sensitivity) -> Iterator[Number]:
     yield estimated(of_recovery.ETTR_OF_JOB, "ettr", found.ettr)
     if found.halved:
         best = found.halved[0]
-        won = best.won * 24 * DAYS * found.settings.gpus
+        won = _in_gpu_hours(best.won, found.settings)
         what = f"half of {WORDS[best.parameter]}: ETTR {numbers.decimals(best.ettr)}"
-        yield composed(of_recovery.WORTH_MOST, numbers.number(won), what, exact=won, unit="GPU-h")
+        yield ranged(of_recovery.WORTH_MOST, won, what, unit="GPU-h")
 
 
 def _blocks(found: Sensitivity, required: Rows, halved: Rows, form: Form) -> Iterator[Block]:

@@ -7,7 +7,7 @@ import difflib
 import re
 import tempfile
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -68,6 +68,24 @@ def opened_table(
     )
     refuse_wide_header(source, len(header), limits)
     return header, records
+
+
+@contextmanager
+def table_of(name: str) -> Iterator[tuple[Source, list[str], Iterator[Record]]]:
+    """A small table that a command reads by itself, CSV or Parquet, `-` for standard input: the
+    source, which knows its lines that were too long, its header and its records.
+
+    Raises
+    ------
+    SourceError
+        Where it cannot be read or has no header.
+    """
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        opened(name, Path(folder)) as whole,
+        without_long_lines(whole, DEFAULTS, Path(folder)) as source,
+    ):
+        yield source, *opened_table(source, delimiter_of(source.path), None)
 
 
 def _csv(

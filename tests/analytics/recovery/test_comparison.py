@@ -44,9 +44,30 @@ def test_few_failures_leave_a_wide_range_and_policies_that_are_near_together() -
 
 def test_rates_that_are_drawn_have_the_mean_of_their_posterior() -> None:
     drawn = Counted({"node": 20.0, "rack": 0.0}, 1000.0).drawn(4000, 1)
-    assert drawn[1].mean() == pytest.approx(20.5, rel=0.02)
-    assert drawn[2].mean() == pytest.approx(0.5, rel=0.1)
+    assert drawn.sum(axis=0).mean() == pytest.approx(20.5, rel=0.02)
+    assert drawn[1].mean() == pytest.approx(20.5 * 20.5 / 21.0, rel=0.02)
+    assert drawn[2].mean() == pytest.approx(20.5 * 0.5 / 21.0, rel=0.1)
     assert (drawn[[0, 3]] == 0).all()
+
+
+def test_failures_that_come_together_leave_as_much_open_as_so_many_fewer() -> None:
+    alone = Counted({"node": 400.0}, 1000.0).drawn(4000, 1)[1]
+    together = Counted({"node": 400.0}, 1000.0, weight=0.25).drawn(4000, 1)[1]
+    assert together.mean() == pytest.approx(alone.mean(), rel=0.02)
+    assert together.std() == pytest.approx(2 * alone.std(), rel=0.05)
+
+
+def test_what_a_policy_has_beyond_checkpoints_is_paired() -> None:
+    few = Trial(site=SITE, counted=Counted({"node": 60, "process": 30}, 1e4), runs=50)
+    found = {each.policy.key: each for each in _ranked(few, FEW)}
+    gain, base = found["gemini"].gain, found[BASE]
+    assert gain is not None
+    assert gain.value == pytest.approx(found["gemini"].ettr.value - base.ettr.value)  # type: ignore[operator]
+    assert gain.lower <= gain.value <= gain.upper  # type: ignore[operator]
+    assert gain.n == 90
+    assert base.gain is not None
+    assert base.gain.value == base.gain.lower == base.gain.upper == 0.0
+    assert _ranked(few, ("gemini",))[0].gain is None
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

@@ -71,7 +71,11 @@ def test_bounds_are_those_of_the_rate_and_what_moves_most_comes_first() -> None:
     assert widths == sorted(widths, reverse=True)
     (rate,) = [each for each in found.moved if each.measured]
     assert (rate.low, rate.high) == (5.0, 8.0)
-    assert found.halved[0].won == max(each.won for each in found.halved)
+    gains = [each.won for each in found.halved]
+    assert [each.value for each in gains] == sorted((each.value for each in gains), reverse=True)
+    for each in gains:
+        assert each.lower <= each.value <= each.upper  # type: ignore[operator]
+        assert each.n == 200
 
 
 def test_sizes_and_the_heat_map_are_the_same_form() -> None:

@@ -51,6 +51,20 @@ def test_a_store_brings_its_rate_and_habits(
     assert found["synthetic"] is True
 
 
+@pytest.mark.slow
+def test_drained_nodes_are_those_that_lemons_ranks_first(
+    faultline: Callable[..., Any], demo_store: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(demo_store, tmp_path / "store")
+    common = ("--store", tmp_path / "store", "--format", "json")
+    rows = faultline("plan", "--drained", *common).json["drained"]
+    plan = faultline("plan", *common).json
+    assert rows[0]["ettr"]["value"] == pytest.approx(plan["ettr"]["value"])
+    rates = [each["rate_per_1000_node_days"]["value"] for each in rows]
+    assert rates == sorted(rates, reverse=True)
+    assert rows[1]["node"] == faultline("lemons", *common).json[0]["node"]
+
+
 def test_where_no_failure_was_seen_nothing_is_planned(
     faultline: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -67,6 +81,7 @@ def test_where_no_failure_was_seen_nothing_is_planned(
     [
         (("--target-ettr", 1.2), "target must be in"),
         (("--restart-min", -1), "restart_min"),
+        (("--drained",), "of the nodes of a store"),
         (("--gpus-per-node", 0), "gpus_per_node"),
     ],
 )

@@ -48,6 +48,19 @@ def test_another_job_gives_up_nodes_for_one_that_cannot_shrink(
     assert "4 rows left out, the first of line 4" in said.out + said.err
 
 
+def test_the_cost_has_the_interval_of_the_rate(
+    faultline: Callable[..., Any], own_store: Path
+) -> None:
+    found = faultline(
+        "reconfigure", "--store", own_store, "--lost-gpus", 2, "--format", "json"
+    ).json
+    cost, rate = found["expected_cost_hours"], faultline(
+        "mttf", "--store", own_store, "--format", "json"
+    ).json["rate_per_1000_node_days"]  # fmt: skip
+    assert cost["lower"] <= cost["value"] <= cost["upper"]
+    assert cost["n"] == rate["n"] == 1
+
+
 def test_a_failure_that_takes_no_node_is_restarted_or_tried_again(
     faultline: Callable[..., Any], jobs: Path
 ) -> None:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from analytics.estimate import CONF_LEVEL, Estimate
 from app.answers.content import Missing
-from app.answers.efficiency import ettr
 from app.answers.recovery import levers, sites
 from app.ask.cached import ask
 from app.show import page
-from app.views.recovery.planner_page import job
+from app.views.recovery.planner_page import asked_job
 from app.widgets import notice, page_head
 
 if TYPE_CHECKING:
@@ -24,54 +22,30 @@ if TYPE_CHECKING:
     from app.answers.recovery.levers import Played
     from app.show.scope import Scope
 
-NAMES = {
-    "drained": "Nodes drained",
-    "interval": "Checkpoint interval",
-    "restart": "Restart",
-    "spares": "Spares that stand ready",
-}
-RESULTS = {"mttf": "MTTF of the job", "ettr": "Expected ETTR", "cost": "", "capacity": "Nodes left"}
-HTML = (
-    '<div class="levers">'
-    + "".join(
-        f'<label>{text} <b></b><input type="range" name="{name}" min="0" step="1"></label>'
-        for name, text in NAMES.items()
-    )
-    + '</div><dl class="results" aria-live="polite">'
-    + "".join(
-        f'<div><dt>{text}</dt><dd data-of="{name}"><strong></strong><span></span></dd></div>'
-        for name, text in RESULTS.items()
-    )
-    + "</dl>"
-)
+PAGE = Path(__file__).with_name("levers.html")
 STYLE = Path(__file__).with_name("levers.css")
 SCRIPT = Path(__file__).with_name("levers.js")
 HOURS = 24 * 28
 _sliders = st.components.v2.component(
-    "faultline_levers", html=HTML, css=STYLE.read_text(), js=SCRIPT.read_text()
+    "faultline_levers", html=PAGE.read_text(), css=STYLE.read_text(), js=SCRIPT.read_text()
 )
 
 
 def show(head: DeltaGenerator, scope: Scope) -> None:
     """Four sliders whose every place is in the browser, and what draining alone gives."""
-    usual = ettr.job_like_runs(ask, scope.selection)
-    asked = job.settings(usual)
-    rate = ettr.failure_rate(ask, scope.selection)
-    stated = asked.rate_per_1000_node_days
-    if stated != usual.rate_per_1000_node_days:
-        rate = Estimate(stated, None, None, CONF_LEVEL, 0)
+    asked = asked_job.of_store(scope)
     known: Played | Missing | None = None
     with notice.explained():
-        known = levers.played(ask, scope.selection, asked, rate)
+        known = levers.played(ask, scope.selection, asked.settings, asked.rate)
     if known is None:
         with head:
             page_head.of_one("What would other levers change?", "Nothing is planned.", scope)
         return
-    answer = levers.answer(known, asked)
+    answer = levers.answer(known, asked.settings)
     with head:
         page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
     if not isinstance(known, Missing):
-        _sliders(key="levers", data=_data(known, asked, sites.price(ask, scope.selection)))
+        _sliders(key="levers", data=_data(known, asked.settings, sites.price(ask, scope.selection)))
     page.blocks(answer.blocks, scope)
 
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.answers.efficiency import ettr
 from app.answers.recovery import policies, sites
 from app.ask.cached import ask, kept
 from app.show import page
-from app.views.recovery.planner_page import job
+from app.views.recovery.planner_page import asked_job
 from app.widgets import inputs, notice, page_head
 
 if TYPE_CHECKING:
@@ -18,8 +17,10 @@ if TYPE_CHECKING:
 
     from app.answers.recovery.sites import Plan
     from app.show.scope import Scope
+    from app.views.recovery.planner_page.asked_job import Asked
 
 MINUTES = inputs.Within(0.0, inputs.MOST_MINUTES)
+TIMES = ("restart_min", "write_min", "interval_min", "queue_min")
 HELP = {
     "detect": "A failed job stands unnoticed for so long. 0: counted in the restart.",
     "load": "To load a checkpoint. 0: counted in the restart.",
@@ -56,14 +57,14 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
 def _plan(scope: Scope) -> tuple[Plan | str, str]:
     """The job as a reader states it, the store's own rate until they state another; and what they
     state of policies."""
-    usual = ettr.job_like_runs(ask, scope.selection)
-    asked = job.settings(usual)
+    asked = asked_job.of_store(scope)
     extra = [("Detection (min)", "detect"), ("Load (min)", "load")]
     columns = st.columns([1, 1, 1, 3])
     costs: dict[str, Any] = {
         f"{key}_min": inputs.number(
             label, MINUTES, key=key, value=0.0, at=column, format="%g", help=HELP[key]
         )
+        or None
         for (label, key), column in zip(extra, columns, strict=False)
     }
     costs["pipeline_nodes"] = inputs.number(
@@ -75,19 +76,22 @@ def _plan(scope: Scope) -> tuple[Plan | str, str]:
             "Parameters of policies", key="set", bind="query-params", help=HELP["set"],
             placeholder="gemini.copies=3",
         )  # fmt: skip
-    costs |= {
-        "restart_min": asked.restart_min,
-        "write_min": asked.write_min,
-        "interval_min": asked.interval_min or None,
-        "queue_min": asked.queue_min,
-    }
-    if asked.rate_per_1000_node_days == usual.rate_per_1000_node_days:
-        plan = sites.of_store(ask, scope.selection, gpus=int(asked.gpus), **costs)
+    if asked.own_rate:
+        plan = sites.of_store(
+            ask, scope.selection, gpus=int(asked.settings.gpus), **costs, **_stated(asked)
+        )
         return plan, stated or ""
     plan = sites.stated(
-        gpus=int(asked.gpus),
-        rate=asked.rate_per_1000_node_days,
-        gpus_per_node=asked.gpus_per_node,
+        gpus=int(asked.settings.gpus),
+        rate=asked.settings.rate_per_1000_node_days,
+        gpus_per_node=asked.settings.gpus_per_node,
         **costs,
+        **{name: getattr(asked.settings, name) or None for name in TIMES},
     )
     return plan, stated or ""
+
+
+def _stated(asked: Asked) -> dict[str, float]:
+    """Times that are not those of the store."""
+    of_both = {name: (getattr(asked.settings, name), getattr(asked.usual, name)) for name in TIMES}
+    return {name: stated for name, (stated, usual) in of_both.items() if stated != usual}

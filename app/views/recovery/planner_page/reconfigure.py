@@ -33,8 +33,9 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         )
     answer = None
     with notice.explained():
+        failure = reconfigure.Failure(faulted=hit or None, idle_gpus=idle)
         known = reconfigure.of_store(ask, scope.selection, least_ratio=least / 100)
-        answer = kept(reconfigure.answer, known, faulted=hit or None, idle_gpus=idle)
+        answer = kept(reconfigure.answer, known, failure)
     if answer is None:
         with head:
             page_head.of_one("What would a failure right now cost?", "Nothing is planned.", scope)

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from analytics.estimate import CONF_LEVEL, Estimate
 from app.answers.content import Chart
-from app.answers.efficiency import ettr
+from app.answers.efficiency import usual_job
 from app.answers.recovery import target
 from app.ask.cached import ask, kept
 from app.show import page
-from app.views.recovery.planner_page import job
+from app.views.recovery.planner_page import asked_job
 from app.widgets import inputs, notice, page_head
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from analytics.efficiency.expected_ettr import EttrSettings
+    from analytics.estimate import Estimate
     from app.answers.content import Answer
     from app.show.scope import Scope
 
@@ -29,22 +29,17 @@ MOST_KEPT = 8
 
 def show(head: DeltaGenerator, scope: Scope) -> None:
     """The job's inputs with the store's values, the target, what it takes and what moves it."""
-    usual = ettr.job_like_runs(ask, scope.selection)
-    asked = job.settings(usual)
+    asked = asked_job.of_store(scope)
     wanted = inputs.number(
         "Target ETTR (%)", inputs.Within(1.0, 99.9), key="target", value=90.0, format="%g",
         at=st.columns(6)[0], help="Share of its available time that the job is to train.",
     )  # fmt: skip
-    rate = ettr.failure_rate(ask, scope.selection)
-    stated = asked.rate_per_1000_node_days
-    if stated != usual.rate_per_1000_node_days:
-        rate = Estimate(stated, None, None, CONF_LEVEL, 0)
     answer: Answer | None = None
     with notice.explained():
-        answer = target.unknown(target.missing(rate))
-        if rate.value:
-            told = ettr.assumptions(ask, scope.selection)
-            answer = kept(target.answer, asked, rate, target=wanted / 100, told=told)
+        answer = target.unknown(target.missing(asked.rate))
+        if asked.rate.value:
+            told = usual_job.assumptions(ask, scope.selection)
+            answer = kept(target.answer, asked.settings, asked.rate, target=wanted / 100, told=told)
     if answer is None:
         with head:
             page_head.of_one("What would a target take?", "Nothing is planned.", scope)
@@ -53,7 +48,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
         page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
     page.headlines(answer.numbers, scope)
     if answer.numbers:
-        _scenarios(asked, answer.record["ettr"], scope)
+        _scenarios(asked.settings, answer.record["ettr"], scope)
     charts = [block for block in answer.blocks if isinstance(block, Chart)]
     page.blocks([block for block in answer.blocks if not isinstance(block, Chart)][:1], scope)
     page.blocks(charts[:1], scope)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from array import array
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from analytics.nodes.links.samples import DelaySamples
 from data.errors import SourceError
-from data.ingest.formats.source import is_parquet, opened, without_long_lines
-from data.ingest.formats.tabular import Record, delimiter_of, opened_table
-from data.limits import DEFAULTS
+from data.ingest.formats.source import is_parquet
+from data.ingest.formats.tabular import Record, delimiter_of, opened_table, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -63,7 +59,7 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
     SourceError
         Where the file cannot be read or has no delay.
     """
-    with _table(name) as (source, header, records):
+    with table_of(name) as (source, header, records):
         if all(math.isfinite(_number(cell)) for cell in header):
             header, records = _numbered(source, header, records)
         columns = _columns(header)
@@ -83,17 +79,6 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
         samples = replace(file.samples, group_of={**file.samples.group_of, **stated})
         file = replace(file, samples=samples, groups_left_out=left_out)
     return file
-
-
-@contextmanager
-def _table(name: str) -> Iterator[tuple[Source, list[str], Iterator[Record]]]:
-    """A file with its header and records."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        opened(name, Path(folder)) as whole,
-        without_long_lines(whole, DEFAULTS, Path(folder)) as source,
-    ):
-        yield source, *opened_table(source, delimiter_of(source.path), None)
 
 
 def _numbered(
@@ -221,7 +206,7 @@ def _groups(name: str) -> tuple[dict[str, str], tuple[int, int] | None]:
     """Host -> switch, by the first two columns of a table; and the lines that are left out."""
     groups: dict[str, str] = {}
     left_out: list[int] = []
-    with _table(name) as (source, header, records):
+    with table_of(name) as (source, header, records):
         if len(header) < 2:
             raise SourceError(f"{name}: has one column: give host and switch")
         for record in records:

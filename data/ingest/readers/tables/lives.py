@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from array import array
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from data.errors import SourceError
-from data.ingest.formats.source import opened, without_long_lines
-from data.ingest.formats.tabular import delimiter_of, opened_table
-from data.limits import DEFAULTS
+from data.ingest.formats.tabular import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -71,12 +67,7 @@ def read_lives(name: str, columns: LifeColumns) -> LifeFile:
     SourceError
         Where the file cannot be read, lacks a column or holds no life.
     """
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        opened(name, Path(folder)) as whole,
-        without_long_lines(whole, DEFAULTS, Path(folder)) as source,
-    ):
-        header, records = opened_table(source, delimiter_of(source.path), None)
+    with table_of(name) as (_, header, records):
         ages = AGES if columns.age is None else (columns.age,)
         deaths = DEATHS if columns.died is None else (columns.died,)
         place = {

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from data.errors import SourceError
-from data.ingest.formats.source import opened, without_long_lines
-from data.ingest.formats.tabular import delimiter_of, opened_table
-from data.limits import DEFAULTS
+from data.ingest.formats.tabular import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,12 +48,7 @@ def read_running_jobs(name: str) -> tuple[list[RunningJob], list[int]]:
     SourceError
         Where the file cannot be read, lacks a column or holds no job.
     """
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        opened(name, Path(folder)) as whole,
-        without_long_lines(whole, DEFAULTS, Path(folder)) as source,
-    ):
-        header, records = opened_table(source, delimiter_of(source.path), None)
+    with table_of(name) as (source, header, records):
         there = {column.strip().casefold(): column for column in reversed(header)}
         place = {
             key: next((there[each] for each in names if each in there), None)
