@@ -44,7 +44,8 @@ class Running:
     rate_per_1000_node_days: Estimate
     gpus_per_node: float
     transition_min: float
-    repair_hours: float | None
+    repair_hours: Estimate
+    """Until lost GPUs are back; without a value where that is not known."""
     causes: frozenset[str]
     """That a failure may have."""
     said: tuple[str, ...]
@@ -100,14 +101,14 @@ def of_file(
         )
     return Running(
         tasks, stated(rate), GPUS_PER_NODE if gpus_per_node is None else gpus_per_node,
-        TRANSITION_MIN if transition_min is None else transition_min, repair_hours,
+        TRANSITION_MIN if transition_min is None else transition_min, stated(repair_hours),
         frozenset(taxonomy().causes), tuple(said),
     )  # fmt: skip
 
 
-def stated(rate: float) -> Estimate:
-    """A rate that somebody states has no interval."""
-    return Estimate(rate, None, None, CONF_LEVEL, 0)
+def stated(value: float | None) -> Estimate:
+    """What somebody states has no interval."""
+    return Estimate(value, None, None, CONF_LEVEL, 0)
 
 
 TRANSITION_MIN = 15.0
@@ -147,11 +148,12 @@ def of_store(
         _assumed(least_ratio),
     )
     per_node = ask(mttf.measured, selection).gpus_per_node or GPUS_PER_NODE
+    repair = stated(repair_hours)
     if repair_hours is None:
-        repair_hours = ask(availability.measured, selection).repairs.mean_hours.value
+        repair = ask(availability.measured, selection).repairs.mean_hours
     return Running(
         tasks, known, per_node, change if transition_min is None else transition_min,
-        repair_hours, frozenset(ask(cause_titles)), said,
+        repair, frozenset(ask(cause_titles)), said,
     )  # fmt: skip
 
 
@@ -204,7 +206,7 @@ def answer(known: Running | Missing, failure: Failure | None = None) -> Answer:
     severity = None if failure.cause is None else action(failure.cause)
     lost, transition_min = _taken(known, failure, severity)
     in_use = sum(task.gpus for task in known.tasks) + failure.idle_gpus
-    if failure.lost_gpus is None and lost >= in_use and known.repair_hours is None:
+    if failure.lost_gpus is None and lost >= in_use and known.repair_hours.value is None:
         return _unknown(ALL_LOST)
     hits, costs = _hits(known, failure, lost, transition_min)
     hit = next((each for each in hits if each.job == failure.faulted), hits[0])
@@ -262,24 +264,26 @@ def _taken(known: Running, failure: Failure, severity: tuple[int, str] | None) -
 def _hits(
     known: Running, failure: Failure, lost: int, transition_min: float
 ) -> tuple[tuple[Hit, ...], dict[str, Estimate]]:
-    """What the loss in each job would cost, and with the interval that the rate leaves open."""
+    """What the loss in each job would cost, and with the interval that rate and repair leave open:
+    it costs less where the next failure, or the return, is sooner."""
 
-    def at(rate: float) -> tuple[Hit, ...]:
-        """The same at one rate, failures per 1,000 node-days."""
+    def at(rate: float, repair_hours: float | None) -> tuple[Hit, ...]:
+        """The same at one rate, failures per 1,000 node-days, and one time to return."""
         return if_hit(
             known.tasks,
             lost_gpus=lost,
             idle_gpus=failure.idle_gpus,
             rate_per_gpu_hour=rate / 24_000.0 / known.gpus_per_node,
             transition_hours=transition_min / 60.0,
-            repair_hours=inf if known.repair_hours is None else known.repair_hours,
+            repair_hours=inf if repair_hours is None else repair_hours,
         )
 
-    rate = known.rate_per_1000_node_days
-    hits = at(rate.value or 0.0)
+    rate, repair = known.rate_per_1000_node_days, known.repair_hours
+    hits = at(rate.value or 0.0, repair.value)
+    ends = ((rate.upper, repair.lower), (rate.lower, repair.upper))
     bounds = [
-        {each.job: each.cost_hours for each in at(bound)}
-        for bound in (rate.upper, rate.lower)
+        {each.job: each.cost_hours for each in at(bound, returned or repair.value)}
+        for bound, returned in ends
         if bound
     ]
     costs = {}
@@ -322,9 +326,9 @@ HITS = (
 
 def _or_back(known: Running) -> str:
     """The repair, where it is known."""
-    if known.repair_hours is None:
+    if known.repair_hours.value is None:
         return ""
-    return f", or until a node is back after {numbers.duration(known.repair_hours)},"
+    return f", or until a node is back after {numbers.duration(known.repair_hours.value)},"
 
 
 def _row(hit: Hit, cost: Estimate) -> dict[str, object]:
