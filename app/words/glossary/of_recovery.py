@@ -74,7 +74,8 @@ WORTH_MOST = Term(
 COST_NOW = Term(
     "A failure now would cost",
     "Hours of the work of all running jobs together that the loss of a node right now would cost "
-    "until the next failure, under the best plan; the mean over which job is hit; the interval is that of rate and repair.",
+    "until the next failure or its return, under the best plan; the mean over which job is hit. "
+    "The interval is that of rate and repair.",
     unit="h",
     source="He et al. (2024), Unicron, arXiv 2401.00134",
     pages=_PLANNER,
