@@ -36,7 +36,7 @@ WITHOUT_TIME = (
 def judged_sql(fields: Fields, text: str) -> str:
     """Query of all records: what they say, `skip`, `broken`, `is_local` and `has_both`.
 
-    `text` is a query of the columns "0", "1", ... and of `place`, which counts from 0.
+    `text` is a query of the columns "0", "1", ..., which stay beside, and of `place` from 0.
     """
     return f"""
         WITH cleaned AS NOT MATERIALIZED (SELECT {fields.cleaned()}, place FROM ({text})),
@@ -52,7 +52,8 @@ def create_typed(fields: Fields, text: str, connection: duckdb.DuckDBPyConnectio
     """Table training_typed: columns of training_metrics, skip and broken, by place from 0."""
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE training_typed AS
-            SELECT {", ".join(COLUMNS)}, place, is_local, has_both, skip, broken
+            SELECT {", ".join(COLUMNS)}, place, is_local, has_both, skip, broken,
+              CASE WHEN has_both THEN named END AS also_named
             FROM ({judged_sql(fields, text)})"""
     )
 

@@ -48,7 +48,7 @@ _TOLD = frozenset(("loss", "step_time", "grad_norm", "throughput", "checkpoint_e
 
 
 def sniff(head: str) -> bool:
-    """Whether the first line names a step and something that training logs, the time or the loss."""
+    """Whether the first line names a step and what training logs, among it the time or the loss."""
     line = next((line for line in head.splitlines() if line.strip()), "")
     known = known_columns(_fields(line, delimiter_of(line))).keys()
     return "step" in known and bool(known & _TOLD) and bool(known & {"logged_at", "loss"})
