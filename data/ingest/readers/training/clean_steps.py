@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from data.ingest.readers.training.quantities import Column
 
 _SAMPLED_LINES = 1_000
+_BLOCK = 1 << 20
 _TEXTS = frozenset(("cluster", "job_id", "run_id", "checkpoint_event"))
 _NULLS = sorted({form for word in NO_VALUE for form in (word, word.upper(), word.capitalize())})
 
@@ -61,9 +62,11 @@ def read(
     quote = '"' if any('"' in line for line in sample) else ""
     typed = file.numeric(sample, quote)
     try:
-        return file.read(typed, quote, connection)
+        clean = file.read(typed, quote, connection)
     except (duckdb.Error, OSError):  # a number that is none, or a line that does not fit
-        pass
+        clean = None
+    if clean is not None and clean.streamed.n_rows == _n_lines(source) - layout.first:
+        return clean
     scanned = scan(source.path, layout.delimiter, len(layout.columns))
     fits = scanned.whole | (scanned.lengths == 0)
     if not (scanned.plain and fits[layout.first :].all()):
@@ -110,7 +113,7 @@ class _File(NamedTuple):
             name: f"s{i}" for i, name in enumerate(self.layout.columns) if name and i not in taken
         }
         judged = judged_sql(fields, self._csv(typed, quote))
-        columns = [*self._values(), _fate(reasons)]
+        columns = [*self._values(), _fate(fields)]
         columns += [
             f'TRY_CAST("{column[1:]}" AS DOUBLE) AS {column}' for column in further.values()
         ]
@@ -156,6 +159,16 @@ class _File(NamedTuple):
         return int(self.source.n_bytes / max(n_bytes, 1) * len(sample)) + len(sample)
 
 
+def _n_lines(source: Source) -> int:
+    """Lines of a file: a parser that is lenient may take two for one, or leave one out."""
+    n_lines, last = 0, b"\n"
+    with source.path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            n_lines += block.count(b"\n")
+            last = block[-1:]
+    return n_lines + (last != b"\n")
+
+
 def _is_number(text: str) -> bool:
     """Whether a text is a number or a sign for no value."""
     if text in _NULLS:
@@ -167,8 +180,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _fate(reasons: tuple[str, ...]) -> str:
+def _fate(fields: Fields) -> str:
     """Column fate: 0 of a record that is kept, else why it is not."""
-    cases = " ".join(f"WHEN {literal(reason)} THEN {n}" for n, reason in enumerate(reasons, 1))
-    return f"""CAST(CASE WHEN skip IS NOT NULL THEN -1 WHEN broken IS NULL THEN 0
-        ELSE CASE broken {cases} END END AS TINYINT) AS fate"""
+    cases = " ".join(f"WHEN {test} THEN {n}" for n, (test, _) in enumerate(fields.tests(), 1))
+    return f"CAST(CASE WHEN skip IS NOT NULL THEN -1 {cases} ELSE 0 END AS TINYINT) AS fate"
