@@ -91,17 +91,27 @@ TRAINING_METRICS = Records(
         ),
         "step": bigint("training step"),
         "rank": integer("rank; NULL where the source states none"),
-        "logged_at": timestamptz("when the step, the save or the load was done"),
+        "logged_at": timestamptz(
+            "when the step, the save or the load was done; NULL where the source states no time"
+        ),
+        "line_no": bigint(
+            "place of the row in its source, from 1, where that states no time; else NULL"
+        ),
         "loss": double("training loss"),
         "grad_norm": double("norm of the gradient"),
         "step_time_s": double("duration of the step, seconds"),
         "throughput": double("tokens per second"),
+        "learning_rate": double("learning rate"),
+        "loss_scale": double("factor by which the loss is scaled against underflow"),
         "checkpoint_event": varchar("saved, loaded; NULL for a plain step"),
         "checkpoint_s": double("time that the save or load stopped the run, seconds"),
         "series": varchar("further series, a JSON object"),
         "cluster_from": CLUSTER_FROM,
     },
-    key=("cluster", "run_id", "job_id", "step", "rank", "logged_at", "checkpoint_event"),
+    key=(
+        *("cluster", "run_id", "job_id", "step", "rank", "logged_at", "checkpoint_event"),
+        "line_no",
+    ),
     time="logged_at",
     coverage=Coverage(),
     derived_with=("run_id", "job_id"),
