@@ -43,7 +43,10 @@ MENU: dict[str, tuple[Page, ...]] = {
         Page("lemons", "Lemons", "nutrition"),
         Page("diagnose", "Diagnose", "troubleshoot"),
     ),
-    "Training": (Page("stragglers", "Stragglers", "hourglass_top"),),
+    "Training": (
+        Page("runs", "Runs", "show_chart"),
+        Page("stragglers", "Stragglers", "hourglass_top"),
+    ),
     "Explore": (
         Page("find", "Find", "search", listed=False),
         Page("sql", "SQL", "code"),

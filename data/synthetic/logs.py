@@ -15,7 +15,7 @@ from data.synthetic.schedule import CAUSE_NAMES, NODE_FAIL
 from data.synthetic.spec import GPUS_PER_NODE, START_AT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -173,6 +173,9 @@ ROW_EVERY_S: Final = 60
 _STEP_TIMES_S: Final = (4, 5, 6, 8, 9, 10, 12, 15, 18, 20)
 """Durations of a step; whole seconds that divide the checkpoint interval."""
 _EVENTS: Final = ("saved", "loaded")
+SPIKED_EVERY = 4
+"""Of so many runs one has a loss spike: at this part of its steps, so high, that wide."""
+SPIKE_AT, SPIKE_HEIGHT, SPIKE_WIDTH = 0.6, 1.5, 0.003
 _PLAIN, _SAVED, _LOADED = -1, 0, 1
 _TOKENS_PER_GPU_S: Final = 3_000
 
@@ -192,18 +195,21 @@ def training_metrics_table(demo: Played) -> pa.Table:
 
     An attempt starts up for `STARTUP_S`, then works for `CHECKPOINT_INTERVAL_S` and writes for
     `CHECKPOINT_WRITE_S` by turns, to the second as in `ledger.ledger`. The next attempt goes on
-    from the last step saved: later ones come again. The loss falls by a power of the step.
+    from the last step saved: later ones come again. The loss falls by a power of the step; in
+    every fourth run it rises once and recovers, the gradient norm with it.
     """
     schedule, rng = demo.schedule, demo.chance["training"]
     jobs = logged_jobs(schedule)
     step_s = rng.choice(_STEP_TIMES_S, len(jobs))
     parts = [
-        (np.full(len(at), row), step, at, event, np.full(len(at), duration))
-        for job, duration in zip(jobs.tolist(), step_s.tolist(), strict=True)
-        for row, step, at, event in _run_rows(schedule, job, duration)
+        (np.full(len(at), row), step, at, event, np.full(len(at), duration), excess)
+        for place, (job, duration) in enumerate(zip(jobs.tolist(), step_s.tolist(), strict=True))
+        for row, step, at, event, excess in _with_spikes(
+            list(_run_rows(schedule, job, duration)), is_spiked=place % SPIKED_EVERY == 1
+        )
     ]
-    columns = zip(*parts, strict=True) if parts else [[np.zeros(0, dtype=np.int64)]] * 5
-    row, step, at, event, duration = (np.concatenate(list(column)) for column in columns)
+    columns = zip(*parts, strict=True) if parts else [[np.zeros(0, dtype=np.int64)]] * 6
+    row, step, at, event, duration, excess = (np.concatenate(list(each)) for each in columns)
     plain, gpus = event == _PLAIN, schedule.n_gpus[row]
     noise = rng.standard_normal((3, len(row)))
     return pa.table(
@@ -213,8 +219,10 @@ def training_metrics_table(demo: Played) -> pa.Table:
             "step": ints(step),
             "rank": ints(np.zeros(len(row), dtype=np.int32)),
             "logged_at": times(schedule.start_s[row] + at),
-            "loss": _floats(1.7 + 9 / (1 + step / 200) ** 0.35 + 0.02 * noise[0], plain),
-            "grad_norm": _floats((0.3 + 2 / (1 + step / 500)) * np.exp(0.1 * noise[1]), plain),
+            "loss": _floats(1.7 + 9 / (1 + step / 200) ** 0.35 + excess + 0.02 * noise[0], plain),
+            "grad_norm": _floats(
+                (0.3 + 2 / (1 + step / 500)) * (1 + 9 * excess) * np.exp(0.1 * noise[1]), plain
+            ),
             "step_time_s": _floats(duration, plain),
             "throughput": _floats(gpus * _TOKENS_PER_GPU_S * (1 + 0.01 * noise[2]), plain),
             "checkpoint_event": words(event, _EVENTS),
@@ -223,6 +231,17 @@ def training_metrics_table(demo: Played) -> pa.Table:
             ),
         }
     )
+
+
+def _with_spikes(
+    attempts: Sequence[tuple[int, Ints, Ints, NDArray[np.int8]]], *, is_spiked: bool
+) -> Iterator[tuple[int, Ints, Ints, NDArray[np.int8], NDArray[np.float64]]]:
+    """Attempts of a run, and by how much the loss of each row exceeds its course."""
+    last = max((int(step.max()) for _, step, _, _ in attempts), default=0)
+    for row, step, at, event in attempts:
+        since = (step - SPIKE_AT * last) / (SPIKE_WIDTH * max(last, 1))
+        excess = np.where(since >= 0, SPIKE_HEIGHT * np.exp(-np.maximum(since, 0.0)), 0.0)
+        yield row, step, at, event, np.where(is_spiked & (excess > 0.01), excess, 0.0)
 
 
 def _run_rows(

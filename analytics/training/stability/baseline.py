@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -10,7 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.arrays import Floats
+    from analytics.arrays import Floats, Ints
     from analytics.training.stability.course import Course
 
 BLOCK: Final = 16
@@ -36,17 +38,36 @@ _QUARTILE: Final = 0.6745
 """Of the standard normal."""
 
 
-class Baseline(NamedTuple):
-    """A row each: level and scale expected from the rows before, and how far the value is off."""
+@dataclass(frozen=True)
+class _Piece:
+    """Level and scale of each block of some rows."""
 
-    level: NDArray[np.floating]
-    """NaN where too few rows stand before."""
-    scale: NDArray[np.floating]
-    z: NDArray[np.floating]
-    """(value - level) / scale; NaN where it cannot be judged."""
+    rows: Ints
+    """Of the course, those before it left out."""
+    n_before: int
+    level: Floats
+    scale: Floats
 
 
-def baseline(course: Course, value: Floats) -> Baseline:
+@dataclass(frozen=True)
+class Baseline:
+    """How far each row is off from what the rows before let expect."""
+
+    z: NDArray[np.float32]
+    """(value - level) / scale a row; NaN where it cannot be judged."""
+    noise: NDArray[np.float32]
+    """The same from the level that the rows before had on average: the lag of a fall left out."""
+    pieces: tuple[_Piece, ...]
+
+    def at(self, row: int) -> tuple[float, float]:
+        """Level and scale expected at a row that can be judged."""
+        starts = [int(piece.rows[0]) for piece in self.pieces]
+        piece = self.pieces[bisect_right(starts, row) - 1]
+        block = (piece.n_before + int(np.searchsorted(piece.rows, row))) // BLOCK
+        return float(piece.level[block]), float(piece.scale[block])
+
+
+def baseline(course: Course, value: Floats, *, rises: bool = True) -> Baseline:
     """Level and scale of every row, from the rows that led to it.
 
     Rows are taken in blocks of 16. With b the medians of the blocks before that of row t,
@@ -55,8 +76,9 @@ def baseline(course: Course, value: Floats) -> Baseline:
 
     where m_2 is the median of the last four b and m_1 that of the four before: a fall is not
     extrapolated, a rise is, so that neither a loss that falls steeply nor a norm that rises in
-    warm-up looks high. scale_t is 1.4826 times the median of the residuals' absolute values over
-    the n <= 32 blocks before, times 1 + 2 / n, since few blocks tell it badly; where noise changes
+    warm-up looks high. scale_t is 1.4826 times the median absolute residual (from the median
+    residual of the eight blocks before: a level that lags is no noise) over the n <= 32 blocks
+    before, times 1 + 2 / n, since few blocks tell it badly; where noise changes
     at t, that of the lower half of each block's rows before and behind t, if that is more (an
     excursion upward leaves them as they are); and never below 0.1 % of the level or the step by
     which values are rounded.
@@ -67,15 +89,19 @@ def baseline(course: Course, value: Floats) -> Baseline:
         Where segments begin, and which rows led to each.
     value : array, shape (n_rows,)
         The series on the scale on which it is judged; NaN and infinities are passed over.
+    rises : bool
+        Whether a rise is extrapolated; else the level is m_2.
 
     Returns
     -------
     Baseline
-        Arrays of shape (n_rows,).
+        z of shape (n_rows,), and level and scale of each row.
     """
-    found = Baseline(*(np.full(len(value), np.nan, dtype=np.float32) for _ in range(3)))
+    z, noise = (np.full(len(value), np.nan, dtype=np.float32) for _ in range(2))
     finite = np.isfinite(value)
     rounded = _rounding(value[:PIECE][finite[:PIECE]])
+    is_whole = bool(finite.all())
+    pieces = []
     for segment in course.segments(ROWS_BEFORE):
         for first in range(segment.first, segment.last, PIECE):
             last = min(first + PIECE, segment.last)
@@ -83,26 +109,37 @@ def baseline(course: Course, value: Floats) -> Baseline:
             before = np.arange(max(segment.first, first - ROWS_BEFORE), first)
             if first == segment.first:
                 before = segment.path_rows
-            own, before = own[finite[own]], before[finite[before]]
+            if not is_whole:
+                own, before = own[finite[own]], before[finite[before]]
             before = before[len(before) % BLOCK :]
-            piece = _along(value[np.concatenate([before, own])], rounded)
-            own = own[own < last]
-            for whole, part in zip(found, piece, strict=True):
-                whole[own] = part[len(before) : len(before) + len(own)]
-    return found
+            n_own = int(np.searchsorted(own, last))
+            if not n_own:
+                continue
+            x = np.concatenate([value[before], value[own]])
+            level, lag, scale = _along(x, rounded, rises=rises)
+            blocks = slice(len(before), len(before) + n_own)
+            z[own[:n_own]] = _off(x, level, scale)[blocks]
+            noise[own[:n_own]] = _off(x, level + lag, scale)[blocks]
+            pieces.append(_Piece(own[:n_own], len(before), level, scale))
+    return Baseline(z, noise, tuple(pieces))
 
 
-def _along(x: Floats, rounded: float) -> Baseline:
-    """Of finite values in order."""
+def _off(x: Floats, level: Floats, scale: Floats) -> Floats:
+    """Distance of each row from the level of its block, in scales."""
+    return (x - np.repeat(level, BLOCK)[: len(x)]) / np.repeat(scale, BLOCK)[: len(x)]
+
+
+def _along(x: Floats, rounded: float, *, rises: bool) -> tuple[Floats, Floats, Floats]:
+    """Level, lag and scale of each block of finite values in order."""
     n_blocks = -(-len(x) // BLOCK)
     lower, medians = _by_block(x, n_blocks, (0.25, 0.5))
-    recent, older = _before(medians, 0, HALF), _before(medians, HALF, HALF)
-    level = np.where(recent > older, recent + (recent - older) / 2, recent)
+    level = _before(medians, 0, HALF)
+    if rises:
+        level += np.maximum(level - _before(medians, HALF, HALF), 0.0) / 2
     level[:2] = np.nan
-    level_of = np.repeat(level, BLOCK)[: len(x)]
-    residual = x - level_of
-    known = np.nan_to_num(residual)
-    (spread,) = _by_block(np.abs(known), n_blocks, (0.5,))
+    lag = np.nan_to_num(_before(np.nan_to_num(medians - level), 0, 2 * HALF))
+    residual = np.nan_to_num(x - np.repeat(level + lag, BLOCK)[: len(x)])
+    (spread,) = _by_block(np.abs(residual), n_blocks, (0.5,))
     spread[:2] = spread[2] if len(spread) > 2 else np.nan
     n_known = np.minimum(np.maximum(np.arange(n_blocks) - 1, 1), SCALE_BLOCKS)
     scale = _MAD * (1 + 2 / n_known) * _before(spread, 0, SCALE_BLOCKS)
@@ -111,16 +148,13 @@ def _along(x: Floats, rounded: float) -> Baseline:
         near = _median_of(np.pad(below, (back, on), mode="symmetric"), back + on + 1)
         scale = np.fmax(scale, near)
     least = np.maximum(LEAST_SCALE_RATIO * np.abs(level), rounded)
-    scale = np.maximum(scale, np.nan_to_num(least) + 1e-300)
-    scale_of = np.repeat(scale, BLOCK)[: len(x)]
-    return Baseline(level_of, scale_of, residual / scale_of)
+    return level, lag, np.maximum(scale, np.nan_to_num(least) + 1e-300)
 
 
 def _by_block(x: Floats, n_blocks: int, quantiles: tuple[float, ...]) -> list[Floats]:
     """Quantiles of each block of rows, of the last one of what there is."""
     whole = len(x) // BLOCK
-    places = [place for quantile in quantiles for place in _places(quantile)]
-    blocks = np.partition(x[: whole * BLOCK].reshape(-1, BLOCK), places, axis=1)
+    blocks = np.sort(x[: whole * BLOCK].reshape(-1, BLOCK), axis=1)
     found = []
     for quantile in quantiles:
         lower, upper = _places(quantile)
@@ -151,7 +185,8 @@ def _before(x: Floats, gap: int, n: int) -> Floats:
 
 def _median_of(x: Floats, n: int) -> Floats:
     """Median of every n values behind each other."""
-    return np.asarray(np.median(sliding_window_view(x, n), axis=1))
+    ordered = np.sort(sliding_window_view(x, n), axis=1)
+    return np.asarray((ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2)
 
 
 def _rounding(sample: Floats) -> float:

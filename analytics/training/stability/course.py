@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -34,16 +34,15 @@ class Logged:
     at: Floats
     """Seconds since 1970; NaN where the log states no time."""
     values: Mapping[str, Floats]
-    """Series -> value a row; NaN and infinities are what the log says."""
-    absent: Mapping[str, Bools] = field(default_factory=dict)
-    """Series -> rows that hold none; a series that is not named is in all rows."""
+    """Series -> value a row; NaN where the log holds none, an infinity where it says NaN or an
+    infinity."""
     event: NDArray[np.int8] | None = None
     """`STEP`, `SAVED` or `LOADED` a row; None where all are steps."""
 
     def __post_init__(self) -> None:
         """Refuses columns of other lengths."""
         n = len(self.step)
-        columns = {"at": self.at, **self.values, **self.absent}
+        columns = {"at": self.at, **self.values}
         for name, column in columns.items():
             if len(column) != n:
                 raise ShapeError(f"{name} must have a value a step, got {len(column)} and {n}")
@@ -62,15 +61,29 @@ class Logged:
             return np.zeros(0, dtype=np.int64)
         return np.unique(self.step[self.event == SAVED])
 
+    def of_rows(self, rows: Bools) -> Logged:
+        """Some of the rows."""
+        values = {name: value[rows] for name, value in self.values.items()}
+        event = None if self.event is None else self.event[rows]
+        return Logged(self.step[rows], self.at[rows], values, event)
+
     def course(self, series: str) -> Course:
         """The rows that hold a series, as the run went through them."""
-        absent, plain = self.absent.get(series), self.plain
-        value = self.values[series]
-        if (absent is None or not absent.any()) and plain is None:
-            return Course.of(self.step, self.at, value)
-        held = np.ones(len(value), dtype=bool) if absent is None else ~absent
+        if series not in self._courses:
+            self._courses[series] = self._course(series)
+        return self._courses[series]
+
+    @cached_property
+    def _courses(self) -> dict[str, Course]:
+        return {}
+
+    def _course(self, series: str) -> Course:
+        value, plain = self.values[series], self.plain
+        held = ~np.isnan(value)
         if plain is not None:
             held &= plain
+        if held.all():
+            return Course.of(self.step, self.at, value)
         return Course.of(self.step[held], self.at[held], value[held])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import special, stats
 
-from analytics.training.stability.baseline import BLOCK, baseline
+from analytics.training.stability.baseline import BLOCK, PIECE, baseline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,14 +24,18 @@ LEVEL: Final = 2e-6
 CLIP: Final = 4.0
 """Beyond it a row counts no more in a mean of rows, so that one alone persists nowhere."""
 MEANS: Final = (4, 8, 16, 32)
+LONGEST_MEAN: Final = max(MEANS)
 HIGH: Final = 3.0
 """Rows of an excursion lie so many scales above the level."""
+TWICE_HIGH: Final = 6.0
 CALM_ROWS: Final = 3
 """Rows without a high one, after which an excursion is over."""
 LONGEST: Final = 4096
 """Rows after which a level that stays high is the new one."""
-MOST_SAMPLED: Final = 500_000
-"""Rows, evenly chosen, that a statistic's distribution is taken from."""
+ONE_DOF, TWO_DOF, MEAN_DOF = 2.5, 4.0, 10.0
+"""Least degrees of freedom of the tails: of cut-off means hardly any but a normal one."""
+WINDOW, MOST_WINDOWS = 4096, 128
+"""Rows behind each other, and how many such stretches, that a distribution is taken from."""
 _TAIL: Final = 0.98
 _QUARTILE: Final = 0.75
 _NORMAL_RATIO: Final = float(special.ndtri(_TAIL) / special.ndtri(_QUARTILE))
@@ -63,10 +67,10 @@ def excursions(course: Course, value: Floats) -> tuple[list[Excursion], Baseline
 
     With z the distance of a row from the baseline in scales, six statistics are taken of the rows
     up to t: z itself, the lower of two, and the means of 4, 8, 16 and 32 values of z cut off at
-    4. Each is compared with its own distribution along the run: centre and quartile, and the
+    4. Each is compared with its own distribution along the run above 0: its quartile, and the
     Student tail that its 98 % quantile shows, extrapolated to a chance of LEVEL / 6 a row. Noise
     that is heavy-tailed or correlated along steps thus raises its own threshold. Rows of which
-    eight behind each other lie above 3 on average are left out of this distribution.
+    eight behind each other lie above 3 on average, or two above 6, are left out of it.
 
     Parameters
     ----------
@@ -89,36 +93,57 @@ def excursions(course: Course, value: Floats) -> tuple[list[Excursion], Baseline
     excursion: `drift` finds it.
     """
     found = baseline(course, value)
-    sharp, slow = _alarmed(found.z)
+    sharp, slow = _alarmed(found)
     return list(_followed(course, value, found, (sharp, slow))), found
 
 
-def _alarmed(z: NDArray[np.floating]) -> tuple[Ints, Ints]:
+def _alarmed(found: Baseline) -> tuple[Ints, Ints]:
     """Rows at which a row or two are beyond chance, and those at which a mean of several is."""
-    known = np.flatnonzero(np.isfinite(z))
-    full = z[known].astype(float)
-    if len(full) < BLOCK:
-        return known[:0], known[:0]
+    z = found.z
+    if np.isfinite(z).sum() < BLOCK:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    limits = [max(pair) for pair in zip(_limits(z), _limits(found.noise), strict=True)]
+    sharp, slow = [], []
+    for first in range(0, len(z), PIECE):
+        rows, back = z[max(first - LONGEST_MEAN, 0) : first + PIECE], min(first, LONGEST_MEAN)
+        beyond = [each > limit for each, limit in zip(_statistics(rows), limits, strict=True)]
+        sharp.append(first + np.flatnonzero((beyond[0] | beyond[1])[back:]))
+        slow.append(first + np.flatnonzero(np.logical_or.reduce(beyond[2:])[back:]))
+    return np.concatenate(sharp), np.concatenate(slow)
+
+
+def _statistics(z: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    """Of each row and those before it: z, the lower of two, means of some cut-off values."""
+    full = np.nan_to_num(z, nan=0.0)
+    two = full.copy()
+    np.minimum(full[1:], full[:-1], out=two[1:])
     clipped = np.clip(full, -CLIP, CLIP)
-    persists = mean_of(clipped, 8) > HIGH
-    calm = ~_spread(persists, 8)
+    return [full, two, *(mean_of(clipped, n) for n in MEANS)]
+
+
+def _limits(z: NDArray[np.float32]) -> list[float]:
+    """What each statistic exceeds by chance, from windows evenly over the run."""
+    starts = range(0, len(z), max(len(z) // MOST_WINDOWS, WINDOW))
+    windows = [_statistics(z[start : start + WINDOW]) for start in starts]
+    sampled = [np.concatenate(each) for each in zip(*windows, strict=True)]
+    calm = ~(_spread(sampled[2 + MEANS.index(8)] > HIGH, 8) | _spread(sampled[1] > TWICE_HIGH, 2))
     chance = LEVEL / (2 + len(MEANS))
-    two = np.minimum(full, np.concatenate([full[:1], full[:-1]]))
-    beyond = full > max(threshold(full, calm, chance), -special.ndtri(chance))
-    beyond |= two > max(threshold(two, calm, chance), -special.ndtri(chance**0.5))
-    slow = np.zeros(len(full), dtype=bool)
-    for n in MEANS:
-        mean = mean_of(clipped, n)
-        normal = -special.ndtri(chance) / n**0.5
-        slow |= mean > max(threshold(mean, calm, chance), normal)
-    return known[beyond], known[slow]
+    least = [chance, chance**0.5, *(chance for _ in MEANS)]
+    dofs = [ONE_DOF, TWO_DOF, *(MEAN_DOF for _ in MEANS)]
+    roots = [1.0, 1.0, *(n**0.5 for n in MEANS)]
+    return [
+        max(threshold(each, calm, chance, dof), -float(special.ndtri(p)) / root)
+        for each, dof, p, root in zip(sampled, dofs, least, roots, strict=True)
+    ]
 
 
-def mean_of(x: Floats, n: int) -> Floats:
-    """Mean of each value and the n - 1 before it; of the first ones 0 stands before."""
-    sums = np.cumsum(x)
-    sums[n:] = sums[n:] - sums[:-n]
-    return sums / n
+def mean_of(x: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+    """Mean of each value and the n - 1 before it, n a power of 2; 0 stands before the first."""
+    sums, width = x.copy(), 1
+    while width < n:
+        sums[width:] += sums[:-width].copy()
+        width *= 2
+    return sums / np.float32(n)
 
 
 def _spread(rows: Bools, n: int) -> Bools:
@@ -129,18 +154,21 @@ def _spread(rows: Bools, n: int) -> Bools:
     return found
 
 
-def threshold(x: Floats, calm: Bools, chance: float) -> float:
-    """The value that calm rows exceed with a chance, by the Student tail that they show."""
-    every = max(len(x) // MOST_SAMPLED, 1)
-    sample = x[::every][calm[::every]] if calm.any() else x[::every]
-    places = [len(sample) // 2, int(_QUARTILE * len(sample)), int(_TAIL * len(sample))]
-    centre, quartile, tail = np.partition(sample, places)[places]
-    if not quartile > centre:
-        return float("inf")
-    ratio = max((tail - centre) / (quartile - centre), _NORMAL_RATIO)
-    dof = float(np.interp(-ratio, -_RATIOS, _DOFS))
-    unit = (quartile - centre) / stats.t.ppf(_QUARTILE, dof)
-    return float(centre + unit * stats.t.isf(chance, dof))
+def threshold(x: NDArray[np.float32], calm: Bools, chance: float, fewest_dof: float) -> float:
+    """The value that calm rows exceed with a chance, by the Student tail that they show.
+
+    Only rows above 0 tell it: where a loss falls steeply, rows below are far below.
+    """
+    sample = x[calm] if calm.any() else x
+    above = sample[sample > 0]
+    if len(above) < BLOCK:
+        return 0.0
+    places = [len(above) // 2, int((2 * _TAIL - 1) * len(above))]
+    quartile, tail = np.partition(above, places)[places]
+    dof = float(np.interp(-max(tail / quartile, _NORMAL_RATIO), -_RATIOS, _DOFS))
+    dof = max(dof, fewest_dof)
+    unit = quartile / stats.t.ppf(_QUARTILE, dof)
+    return float(unit * stats.t.isf(min(chance * len(sample) / (2 * len(above)), 0.5), dof))
 
 
 def _followed(
@@ -153,17 +181,17 @@ def _followed(
     ends = [*course.starts[1:].tolist(), course.n_rows]
     sharp, behind = set(alarms[0].tolist()), 0
     for alarm in np.union1d(*alarms).tolist():
-        if alarm < behind or (behind and alarm < behind + max(MEANS) and alarm not in sharp):
+        if alarm < behind or (behind and alarm < behind + LONGEST_MEAN and alarm not in sharp):
             continue
         segment = int(np.searchsorted(course.starts, alarm, side="right")) - 1
-        first = max(alarm - max(MEANS) + 1, int(course.starts[segment]), behind)
+        first = max(alarm - LONGEST_MEAN + 1, int(course.starts[segment]), behind)
         first = _first_high(found.z, first, alarm)
         excursion = _one(value, found, first, max(alarm, first), ends[segment])
         behind = excursion.calm or excursion.last_high + 1
         yield excursion
 
 
-def _first_high(z: NDArray[np.floating], first: int, alarm: int) -> int:
+def _first_high(z: NDArray[np.float32], first: int, alarm: int) -> int:
     """The first high row of those behind each other that lead to an alarm."""
     row = alarm
     while row > first and not z[row] > HIGH:
@@ -180,7 +208,7 @@ def _first_high(z: NDArray[np.floating], first: int, alarm: int) -> int:
 
 def _one(value: Floats, found: Baseline, first: int, alarm: int, end: int) -> Excursion:
     """An excursion against the level and scale at its start."""
-    level, scale = float(found.level[first]), float(found.scale[first])
+    level, scale = found.at(first)
     high_above = level + HIGH * scale
     end = min(end, first + LONGEST)
     with np.errstate(invalid="ignore"):

@@ -24,6 +24,8 @@ LONG_ROWS: Final = 64
 LEAST_RATIO: Final = 0.01
 """Of the level: a shift by less is none that anybody acts on."""
 MOVED_SCALES: Final = 5.0
+CLEAR_SCALES: Final = 6.0
+"""Levels so far apart are told by eight rows, others by 64."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ def shifts(course: Course) -> list[Shift]:
     .. math:: s = \\arg\\max_s \\sum_{t \\ge s} (|x_t - L_0| - |x_t - L_1|)
 
     with L_0 the level before and L_1 the median of the rows at which it was found; and is over
-    where seven of eight rows lie nearer to L_0 than to L_1.
+    where seven of eight rows lie nearer to L_0 than to L_1; seven in eight of 64 where the levels
+    are less than six times the noise apart.
 
     Parameters
     ----------
@@ -72,11 +75,9 @@ def shifts(course: Course) -> list[Shift]:
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         x = np.log(np.where(course.value > 0, course.value, np.nan))
-    marks: list[tuple[int, float]] = _moved(x)
-    for sign in (1.0, -1.0):
-        base = baseline(course, sign * x)
-        rows = np.flatnonzero(_slow(base.z))
-        marks += [(int(row), sign * float(base.level[row])) for row in rows]
+    base = baseline(course, x, rises=False)
+    rows = np.flatnonzero(_slow(base.z) | _slow(-base.z))
+    marks = [*_moved(x), *((int(row), base.at(int(row))[0]) for row in rows)]
     found: list[Shift] = []
     behind = 0
     for row, level in sorted(marks):
@@ -90,13 +91,11 @@ def shifts(course: Course) -> list[Shift]:
     return found
 
 
-def _slow(z: NDArray[np.floating]) -> Bools:
+def _slow(z: NDArray[np.float32]) -> Bools:
     """Rows at which seven of eight are high."""
-    known = np.isfinite(z)
-    slow = np.zeros(len(z), dtype=bool)
-    if known.sum() >= ROWS:
-        slow[known] = mean_of((z[known] > HIGH).astype(float), ROWS) * ROWS > SLOW_ROWS - 0.5
-    return slow
+    with np.errstate(invalid="ignore"):
+        high = (z > HIGH).astype(np.float32)
+    return np.asarray(mean_of(high, ROWS) * ROWS > SLOW_ROWS - 0.5)
 
 
 def _moved(x: Floats) -> list[tuple[int, float]]:
@@ -128,7 +127,9 @@ def _one(x: Floats, level: float, behind: int, row: int) -> Shift | None:
     gain = np.where(finite, np.abs(x[begin:end] - level) - np.abs(x[begin:end] - after), 0.0)
     until = min(row + 2 * LONG_ROWS, end) - begin
     first = begin + int(np.argmax(np.cumsum(gain[:until][::-1])[::-1]))
-    back = _back(gain[first - begin :])
+    noise = 1.4826 * float(np.nanmedian(np.abs(x[row : row + 4 * LONG_ROWS] - after)))
+    is_clear = abs(after - level) > CLEAR_SCALES * noise
+    back = _back(gain[first - begin :], ROWS if is_clear else LONG_ROWS)
     last = end if back is None else first + back
     own = x[first:last]
     return Shift(
@@ -140,19 +141,17 @@ def _one(x: Floats, level: float, behind: int, row: int) -> Shift | None:
     )
 
 
-def _back(gain: Floats) -> int | None:
-    """The first of eight rows of which seven lie nearer to the earlier level."""
-    near = (gain < 0).astype(float)
-    if len(near) < ROWS:
+def _back(gain: Floats, n: int) -> int | None:
+    """The first of n rows of which seven in eight lie nearer to the earlier level."""
+    near = (gain < 0).astype(np.float32)
+    if len(near) < n:
         return None
-    rows = np.flatnonzero(mean_of(near, ROWS) * ROWS > SLOW_ROWS - 0.5)
-    rows = rows[rows >= ROWS - 1]
-    return _first_near(near, int(rows[0])) if len(rows) else None
-
-
-def _first_near(near: Floats, row: int) -> int:
-    """The first near row of the eight that end at a row."""
-    return row - ROWS + 1 + int(np.argmax(near[row - ROWS + 1 : row + 1]))
+    rows = np.flatnonzero(mean_of(near, n) > (SLOW_ROWS - 0.5) / ROWS)
+    rows = rows[rows >= n - 1]
+    if not len(rows):
+        return None
+    first = int(rows[0]) - n + 1
+    return first + int(np.argmax(near[first : first + n]))
 
 
 def paced(course: Course) -> Course:

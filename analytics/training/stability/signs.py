@@ -113,7 +113,7 @@ def diverged(course: Course) -> list[Stretch]:
         n = len(value) // WINDOW
         if n < 2 + DIVERGED_ROWS // WINDOW:
             continue
-        slow = np.nanmedian(_filled(value[: n * WINDOW]).reshape(n, WINDOW), axis=1)
+        slow = _medians(value[: n * WINDOW].reshape(n, WINDOW))
         lowest = np.minimum.accumulate(slow)
         noise = 1.4826 * float(np.median(np.abs(np.diff(slow)))) / 2**0.5
         least = max(DIVERGED_SCALES * noise, DIVERGED_RATIO * abs(float(lowest[-1])))
@@ -125,6 +125,21 @@ def diverged(course: Course) -> list[Stretch]:
         peak = segment.first + int(np.argmax(slow[-n_above:]) + n - n_above) * WINDOW
         found.append(Stretch(first, segment.last, peak, is_open=True))
     return found
+
+
+def _medians(rows: Floats) -> Floats:
+    """Median of the finite values of each row of rows, the one before where there are none."""
+    if np.isfinite(rows).all():
+        ordered = np.sort(rows, axis=1)
+        middle = rows.shape[1] // 2
+        return np.asarray((ordered[:, middle - 1] + ordered[:, middle]) / 2)
+    found = np.array([_median(row[np.isfinite(row)]) for row in rows])
+    known = np.maximum.accumulate(np.where(np.isnan(found), 0, np.arange(len(found))))
+    return np.asarray(np.nan_to_num(found[known], nan=float(np.nanmax(found, initial=0.0))))
+
+
+def _median(values: Floats) -> float:
+    return float(np.median(values)) if len(values) else float("nan")
 
 
 def _filled(value: Floats) -> Floats:
