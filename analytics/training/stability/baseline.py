@@ -30,12 +30,10 @@ ROWS_BEFORE: Final = BLOCK * (SCALE_BLOCKS + 2 * HALF)
 FEWEST_ROWS: Final = 2 * BLOCK
 """Rows before the first that can be judged."""
 NEAR: Final = ((0, 4), (0, 8), (8, 0))
-"""Blocks before and behind each, itself among them, whose rows below the level give a scale too."""
+"""Blocks before and behind each, itself among them, whose differences give a scale too."""
 LEAST_SCALE_RATIO: Final = 1e-3
 """Of the level: what is smaller is no change that anybody acts on."""
 _MAD: Final = 1.4826
-_QUARTILE: Final = 0.6745
-"""Of the standard normal."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +76,10 @@ def baseline(course: Course, value: Floats, *, rises: bool = True) -> Baseline:
     extrapolated, a rise is, so that neither a loss that falls steeply nor a norm that rises in
     warm-up looks high. scale_t is 1.4826 times the median absolute residual (from the median
     residual of the eight blocks before: a level that lags is no noise) over the n <= 32 blocks
-    before, times 1 + 2 / n, since few blocks tell it badly; where noise changes
-    at t, that of the lower half of each block's rows before and behind t, if that is more (an
-    excursion upward leaves them as they are); and never below 0.1 % of the level or the step by
-    which values are rounded.
+    before, times 1 + 2 / n, since few blocks tell it badly; where noise changes at t, what the
+    differences of neighbours within four or eight blocks before or behind t say, if that is more
+    (a rise leaves them as they are); and never below 0.1 % of the level or the step by which
+    values are rounded.
 
     Parameters
     ----------
@@ -132,43 +130,33 @@ def _off(x: Floats, level: Floats, scale: Floats) -> Floats:
 def _along(x: Floats, rounded: float, *, rises: bool) -> tuple[Floats, Floats, Floats]:
     """Level, lag and scale of each block of finite values in order."""
     n_blocks = -(-len(x) // BLOCK)
-    lower, medians = _by_block(x, n_blocks, (0.25, 0.5))
+    medians = _by_block(x, n_blocks)
     level = _before(medians, 0, HALF)
     if rises:
         level += np.maximum(level - _before(medians, HALF, HALF), 0.0) / 2
     level[:2] = np.nan
     lag = np.nan_to_num(_before(np.nan_to_num(medians - level), 0, 2 * HALF))
     residual = np.nan_to_num(x - np.repeat(level + lag, BLOCK)[: len(x)])
-    (spread,) = _by_block(np.abs(residual), n_blocks, (0.5,))
+    spread = _by_block(np.abs(residual), n_blocks)
     spread[:2] = spread[2] if len(spread) > 2 else np.nan
     n_known = np.minimum(np.maximum(np.arange(n_blocks) - 1, 1), SCALE_BLOCKS)
     scale = _MAD * (1 + 2 / n_known) * _before(spread, 0, SCALE_BLOCKS)
-    below = (medians - lower) / _QUARTILE
+    steps = _MAD / 2**0.5 * _by_block(np.abs(np.diff(x, prepend=x[:1])), n_blocks)
     for back, on in NEAR:
-        near = _median_of(np.pad(below, (back, on), mode="symmetric"), back + on + 1)
+        near = _median_of(np.pad(steps, (back, on), mode="symmetric"), back + on + 1)
         scale = np.fmax(scale, near)
     least = np.maximum(LEAST_SCALE_RATIO * np.abs(level), rounded)
     return level, lag, np.maximum(scale, np.nan_to_num(least) + 1e-300)
 
 
-def _by_block(x: Floats, n_blocks: int, quantiles: tuple[float, ...]) -> list[Floats]:
-    """Quantiles of each block of rows, of the last one of what there is."""
+def _by_block(x: Floats, n_blocks: int) -> Floats:
+    """Median of each block of rows, of the last one of what there is."""
     whole = len(x) // BLOCK
     blocks = np.sort(x[: whole * BLOCK].reshape(-1, BLOCK), axis=1)
-    found = []
-    for quantile in quantiles:
-        lower, upper = _places(quantile)
-        each = (blocks[:, lower] + blocks[:, upper]) / 2
-        if whole < n_blocks:
-            each = np.append(each, np.quantile(x[whole * BLOCK :], quantile))
-        found.append(np.asarray(each))
-    return found
-
-
-def _places(quantile: float) -> tuple[int, int]:
-    """Of a sorted block, the two values between which its quantile lies."""
-    place = int(quantile * BLOCK)
-    return place - 1, place
+    found = (blocks[:, BLOCK // 2 - 1] + blocks[:, BLOCK // 2]) / 2
+    if whole < n_blocks:
+        found = np.append(found, np.median(x[whole * BLOCK :]))
+    return np.asarray(found)
 
 
 def _before(x: Floats, gap: int, n: int) -> Floats:

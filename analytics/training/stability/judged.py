@@ -256,7 +256,8 @@ def _levels(name: str, course: Course) -> tuple[list[Event], int]:
     events += [_of_stretch("nan", name, course, each) for each in not_finite(course)]
     if name == "loss":
         slow = [_of_stretch("divergence", name, course, each) for each in diverged(course)]
-        events = [event for event in events if not _within(event, slow)] + slow
+        open_ = [event for event in events if event.end_step is None]
+        events += [each for each in slow if not _known_already(each, open_)]
         flat = plateau(course)
         if flat is not None:
             last = course.n_rows - 1
@@ -266,9 +267,9 @@ def _levels(name: str, course: Course) -> tuple[list[Event], int]:
     return events, int(np.isfinite(base.z).sum())
 
 
-def _within(event: Event, slow: Sequence[Event]) -> bool:
-    """Whether an event that never ended is the beginning of a slow divergence."""
-    return event.end_step is None and any(each.last_step >= event.start_step for each in slow)
+def _known_already(slow: Event, open_: Sequence[Event]) -> bool:
+    """Whether a slow divergence is a rise that was seen when it began."""
+    return any(each.last_step >= slow.start_step for each in open_)
 
 
 def _event(kind: Kind, name: str, course: Course, rows: tuple[int, int, int | None, int]) -> Event:

@@ -75,8 +75,9 @@ def collapses(course: Course) -> list[Stretch]:
         return []
     with np.errstate(divide="ignore", invalid="ignore"):
         x = np.log2(np.where(scale > 0, scale, np.nan))
-    highest = _highest_before(np.nan_to_num(x, nan=-np.inf), COLLAPSE_ROWS)
-    fallen = (x - highest <= np.log2(COLLAPSE_RATIO)) & (np.arange(len(x)) >= SETTLED_ROWS)
+    settled = np.where(np.arange(len(x)) < SETTLED_ROWS, -np.inf, np.nan_to_num(x, nan=-np.inf))
+    fallen = x - _highest_before(settled, COLLAPSE_ROWS) <= np.log2(COLLAPSE_RATIO)
+    fallen &= np.arange(len(x)) >= SETTLED_ROWS
     falls = np.append(False, np.diff(x) < 0)
     return [
         Stretch(_fall_begins(falls, each.first), each.end, each.peak, each.is_open)
@@ -121,7 +122,7 @@ def diverged(course: Course) -> list[Stretch]:
         n_above = n if above.all() else int(np.argmin(above[::-1]))
         if n_above * WINDOW < DIVERGED_ROWS:
             continue
-        first = segment.first + int(np.argmin(slow)) * WINDOW
+        first = segment.first + (n - n_above) * WINDOW
         peak = segment.first + int(np.argmax(slow[-n_above:]) + n - n_above) * WINDOW
         found.append(Stretch(first, segment.last, peak, is_open=True))
     return found

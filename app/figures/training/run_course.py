@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +34,7 @@ UNITS = {
     "loss_scale": "Loss scale<br>(log)",
 }
 LOGARITHMIC = ("grad_norm", "loss_scale")
+MOST_TICKS = 5
 MOST_EVENTS = 500
 """Events drawn, the latest."""
 MOST_NAMED = 8
@@ -68,6 +71,8 @@ def figure(
             "title": UNITS.get(name, template.plain(name)),
             "type": scale,
             "range": _range(drawn, scale),
+            "nticks": 4,
+            "tickvals": _ticks(drawn) if scale == "log" else None,
         }
         _set_axis(chart, place, _domain(heights, place), look)
     if attempts is not None and events is not None:
@@ -144,14 +149,20 @@ def _add_events(times: TimeChart, events: pd.DataFrame, *, axis: str) -> None:
 
 def _add_series(times: TimeChart, name: str, drawn: Outline, *, axis: str, by_time: bool) -> None:
     """The middle of each stretch as a line, from its least to its greatest value as a band."""
-    x = _along(times, drawn.x) if by_time else drawn.x
+    x = _along(times, drawn.x) if by_time else drawn.x.tolist()
     colour = times.palette.series
-    bounds = {"mode": "lines", "hoverinfo": "skip", "yaxis": axis}
     if np.nanmax(np.where(np.isfinite(drawn.high), drawn.high - drawn.low, 0.0), initial=0.0) > 0:
-        faint = template.translucent(colour, 0.28)
-        times.figure.add_scatter(x=x, y=drawn.low, line={"width": 0}, **bounds)
+        xs, ys = _band(x, drawn)
         times.figure.add_scatter(
-            x=x, y=drawn.high, line={"width": 0}, fill="tonexty", fillcolor=faint, **bounds
+            x=xs,
+            y=ys,
+            mode="lines",
+            line={"width": 0},
+            fill="toself",
+            fillcolor=template.translucent(colour, 0.28),
+            hoverinfo="skip",
+            yaxis=axis,
+            name=f"{name}, least to greatest",
         )
     label = UNITS.get(name, name).replace("<br>", " ")
     where = "%{x}" if by_time else "step %{x:,}"
@@ -164,6 +175,19 @@ def _add_series(times: TimeChart, name: str, drawn: Outline, *, axis: str, by_ti
         name=name,
         hovertemplate=f"{where}: {template.plain(label)} %{{y:.4g}}<extra></extra>",
     )
+
+
+def _band(x: Sequence[object], drawn: Outline) -> tuple[list[object], list[object]]:
+    """Outline of the band of each segment: along its greatest values, and back along the least."""
+    breaks = np.flatnonzero(~np.isfinite(drawn.high)).tolist()
+    xs: list[object] = []
+    ys: list[object] = []
+    for first, last in pairwise([-1, *breaks, len(drawn.x)]):
+        own = list(x[first + 1 : last])
+        high, low = (each[first + 1 : last].tolist() for each in (drawn.high, drawn.low))
+        xs += [*own, *own[::-1], None]
+        ys += [*high, *low[::-1], None]
+    return xs, ys
 
 
 def _along(times: TimeChart, seconds: Floats) -> list[object]:
@@ -183,8 +207,23 @@ def _range(drawn: Outline, scale: str) -> list[float] | None:
     ends = np.array([low.min(), high.max()])
     if scale == "log":
         ends = np.log10(np.maximum(ends, 1e-300))
-    room = 0.06 * max(ends[1] - ends[0], 1e-9 + 1e-3 * abs(ends[1]))
+    room = 0.06 * max(ends[1] - ends[0], 1e-9 + 0.05 * abs(ends[1]))
     return [float(ends[0] - room), float(ends[1] + room)]
+
+
+def _ticks(drawn: Outline) -> list[float] | None:
+    """Values 1, 2 and 5 of each decade within a logarithmic axis, else 1 alone where these are
+    many."""
+    ends = _range(drawn, "log")
+    if ends is None:
+        return None
+    decades = range(math.floor(ends[0]), math.ceil(ends[1]) + 1)
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        values = [digit * 10.0**power for power in decades for digit in digits]
+        shown = [value for value in values if ends[0] <= math.log10(value) <= ends[1]]
+        if len(shown) <= MOST_TICKS:
+            return shown
+    return shown[:: len(shown) // MOST_TICKS + 1]
 
 
 def _add_axis(times: TimeChart, course: RunCourse, *, last: int) -> None:

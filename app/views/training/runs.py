@@ -14,7 +14,7 @@ from app.widgets import filter_bar, page_head
 scope = filter_bar.show(uses=("cluster", "period"))
 head = st.container()
 every = runs.answer(ask, scope.selection)
-run = chosen_run(ask(runs.listed, scope.selection), scope.selection.cluster)
+run = chosen_run(ask(runs.listed, scope.selection))
 if run is None:
     with head:
         page_head.of_one("No run logged its steps", scope.filters, scope)
