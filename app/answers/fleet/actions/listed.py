@@ -25,6 +25,7 @@ from app.answers.fleet.actions.rows import (
     of_stragglers,
     rank,
 )
+from app.answers.fleet.actions.training_rows import of_runs
 from app.answers.reliability import sight
 from app.words import numbers
 from app.words.addresses import Place
@@ -154,6 +155,7 @@ def found(ask: Ask, selection: Selection, timezone: str) -> tuple[Action, ...]:
         *of_mass_failures(ask, selection, timezone),
         *of_causes(ask, selection, timezone),
         *of_stragglers(ask, selection),
+        *of_runs(ask, selection),
         *of_sources(ask, selection),
     )
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.store import Store
 
-Kind = Literal["node", "host", "incident", "mass_failure", "cause", "source", "straggler"]
+Kind = Literal["node", "host", "incident", "mass_failure", "cause", "source", "straggler", "run"]
 TITLES: Mapping[Kind, str] = {
     "node": "Lemon node",
     "host": "Host without jobs",
@@ -53,6 +53,7 @@ TITLES: Mapping[Kind, str] = {
     "cause": "Risen cause",
     "source": "Blind spot",
     "straggler": "Straggler",
+    "run": "Training run",
 }
 """What each kind is called."""
 
