@@ -1,4 +1,4 @@
-"""Training of many runs side by side: data-parallel replicas, AdamW, mitigations, a synthetic task."""
+"""Training of many runs side by side: replicas, AdamW, mitigations, a synthetic task."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class State:
     """The last update."""
 
     @classmethod
-    def initial(cls, recipe: Recipe, seeds: Sequence[int]) -> State:
+    def initial(cls, recipe: Recipe, seeds: Sequence[Sequence[int]]) -> State:
         """Replicas of a run begin alike."""
-        each = np.stack([recipe.shape.initial(np.random.default_rng([seed, 1])) for seed in seeds])
+        each = np.stack([recipe.shape.initial(np.random.default_rng([*seed, 1])) for seed in seeds])
         parameters = np.repeat(each[:, None], recipe.replicas, axis=1)
         return cls(parameters, *(np.zeros_like(parameters) for _ in range(3)))
 
@@ -120,7 +120,7 @@ class Faults:
     def of_state(self, step: int, state: State) -> None:
         """Shown parameters and moments before a step."""
 
-    def tap(self, step: int) -> Callable[[str, Singles], None] | None:
+    def tap(self, step: int) -> Callable[[str, Singles], None] | None:  # noqa: ARG002
         """What is shown the activations of a step; None where nobody looks."""
         return None
 
@@ -255,7 +255,6 @@ def held_out_loss(recipe: Recipe, state: State, tokens: Ints) -> Singles:
 
 
 MITIGATIONS: Final[dict[str, Callable[[Recipe], Recipe]]] = {
-    "none": lambda recipe: recipe,
     "gradient_clipping": lambda recipe: replace(recipe, clip=1.0),
     "qk_normalisation": lambda recipe: replace(recipe, shape=replace(recipe.shape, qk_norm=True)),
     "lower_learning_rate": lambda recipe: replace(recipe, learning_rate=recipe.learning_rate / 3),

@@ -70,6 +70,15 @@ class Shape:
         """Of one copy."""
         return sum(a * b for a, b in self.tensors.values())
 
+    def tensor_of(self, element: int) -> str:
+        """Tensor that holds an element of the flat parameters.
+
+        >>> Shape().tensor_of(0), Shape().tensor_of(Shape().n_parameters - 1)
+        ('embedding', 'head')
+        """
+        ends = np.cumsum([a * b for a, b in self.tensors.values()])
+        return list(self.tensors)[int(np.searchsorted(ends, element, side="right"))]
+
     def views(self, flat: Singles) -> dict[str, Singles]:
         """The tensors of flat parameters or gradients, (lanes, parameters), without a copy."""
         found, at = {}, 0
@@ -122,9 +131,7 @@ class Pass:
         change it in place; what it changes is what the gradient is taken of.
     """
 
-    def __init__(
-        self, shape: Shape, parameters: Singles, tokens: Ints, tap: Tap = _no_tap
-    ) -> None:
+    def __init__(self, shape: Shape, parameters: Singles, tokens: Ints, tap: Tap = _no_tap) -> None:
         self.shape, self.tap = shape, tap
         self.weights = shape.views(parameters)
         self.lanes, self.sequences = tokens.shape[:2]
@@ -196,11 +203,12 @@ class Pass:
     def _hidden(self, layer: int, flow: Singles, kept: dict[str, Singles]) -> Singles:
         """What the hidden layer adds to the residual flow."""
         kept["mid"], kept["mid_scale"] = _normalised(flow)
-        hidden = kept["mid"] @ self.weights[f"hidden_{layer}"]
+        hidden: Singles = kept["mid"] @ self.weights[f"hidden_{layer}"]
         np.maximum(hidden, 0.0, out=hidden)
         self.tap("hidden", hidden)
         kept["hidden"] = hidden
-        return hidden @ self.weights[f"hidden_out_{layer}"]
+        added: Singles = hidden @ self.weights[f"hidden_out_{layer}"]
+        return added
 
     def gradient(self) -> Singles:
         """Gradient of each lane's loss, (lanes, parameters)."""
@@ -211,9 +219,7 @@ class Pass:
         back[at, row, self.wanted] -= 1.0
         back /= np.float32(self.rows)
         np.matmul(self.last.swapaxes(1, 2), back, out=into["head"])
-        flow = _through_norm(
-            back @ self.weights["head"].swapaxes(1, 2), self.last, self.last_scale
-        )
+        flow = _through_norm(back @ self.weights["head"].swapaxes(1, 2), self.last, self.last_scale)
         for layer in reversed(range(self.shape.n_layers)):
             flow = flow + self._hidden_back(layer, flow, into)
             flow = flow + self._attention_back(layer, flow, into)
@@ -229,10 +235,10 @@ class Pass:
         """Gradient through the hidden layer of a block."""
         kept = self.kept[layer]
         np.matmul(kept["hidden"].swapaxes(1, 2), flow, out=into[f"hidden_out_{layer}"])
-        back = flow @ self.weights[f"hidden_out_{layer}"].swapaxes(1, 2)
+        back: Singles = flow @ self.weights[f"hidden_out_{layer}"].swapaxes(1, 2)
         back *= kept["hidden"] > 0
         np.matmul(kept["mid"].swapaxes(1, 2), back, out=into[f"hidden_{layer}"])
-        into_norm = back @ self.weights[f"hidden_{layer}"].swapaxes(1, 2)
+        into_norm: Singles = back @ self.weights[f"hidden_{layer}"].swapaxes(1, 2)
         return _through_norm(into_norm, kept["mid"], kept["mid_scale"])
 
     def _attention_back(self, layer: int, flow: Singles, into: dict[str, Singles]) -> Singles:
@@ -271,7 +277,8 @@ def _normalised(values: Singles) -> tuple[Singles, Singles]:
 def _through_norm(back: Singles, out: Singles, scale: Singles) -> Singles:
     """Gradient through the normalisation."""
     along = np.einsum("...i,...i->...", back, out)[..., None] / np.float32(out.shape[-1])
-    return scale * (back - out * along)
+    found: Singles = scale * (back - out * along)
+    return found
 
 
 def _largest_norm(vectors: Singles) -> Singles:
