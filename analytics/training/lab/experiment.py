@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 LEAST_STEPS: Final = 4 * (PAST + 1)
 """Of a run: before a flip each indicator has a past, the cosine of updates from the second step."""
+SEVERE: Final = 4
+"""One further flip of the severest bit for so many of all places and bits."""
+UNHARMED: Final = 24
+"""Flips that did no harm and are played again, to see whether a mitigation does some."""
 HELD_OUT: Final = 64
 """Sequences by which a run is judged at its end, the same of all."""
 
@@ -54,8 +58,9 @@ class Lab:
     """What is tried."""
 
     n_injections: int = 384
+    """Spread evenly over places and bits; further ones are of the severest bit alone."""
     seed: int = 0
-    steps: int = 200
+    steps: int = 160
     places: tuple[Place, ...] = PLACES
     bits: tuple[int, ...] = tuple(range(BITS))
     recipe: Recipe = field(default_factory=Recipe)
@@ -69,6 +74,12 @@ class Lab:
     """Clean runs under each mitigation."""
     batch: int = 32
     """Runs that are trained side by side."""
+
+    @property
+    def severest(self) -> int:
+        """The highest bit asked for that is not the sign: of the exponent it takes a value below 2
+        beyond 1e38."""
+        return max((bit for bit in self.bits if bit < BITS - 1), default=BITS - 1)
 
     @property
     def watched_from(self) -> int:
@@ -97,6 +108,8 @@ class Flip:
     """An injection and what came of it."""
 
     injection: Injection
+    even: bool
+    """Whether it is one of those that are spread evenly over places and bits."""
     value_before: float
     value_after: float
     final_loss: float
@@ -118,8 +131,13 @@ class Replay:
     """Final loss of clean runs."""
     limit: float
     """Final loss from which a run is harmed, under this mitigation."""
-    harmed: tuple[bool, ...]
-    """Of each flip that is played again."""
+    final_loss: Floats
+    """Of each flip that is played again; infinite where it is not finite."""
+
+    @property
+    def harmed(self) -> Bools:
+        """Whether each flip did harm."""
+        return ~(self.final_loss <= self.limit)
 
 
 @dataclass(frozen=True)
@@ -150,7 +168,7 @@ def experiment(lab: Lab, progress: Progress = _silent) -> Found:
     Thresholds: an indicator alarms in a clean run with probability `false_alarms`
     (`indicators.threshold`); the runs that verify it are others. A flip is harmful where the
     held-out loss at the end lies beyond what a clean run reaches with the same probability. Under
-    the mitigations are played again: all harmful flips, and as many of the others.
+    the mitigations are played again: all harmful flips, and some of the others.
 
     Parameters
     ----------
@@ -176,13 +194,11 @@ def experiment(lab: Lab, progress: Progress = _silent) -> Found:
     highest = highest_scores(calibration.series, lab.watched_from)
     thresholds = {name: threshold(each, lab.false_alarms) for name, each in highest.items()}
     limit = threshold(calibration.final_loss, lab.false_alarms)
-    injections = planned(
-        lab.recipe, lab.n_injections, rng, steps=lab.steps, n_runs=lab.n_verification,
-        places=lab.places, bits=lab.bits,
-    )  # fmt: skip
+    within = [int(run) for run in np.flatnonzero(clean.final_loss <= limit)]
+    injections = _planned(lab, rng, within)
     runs = [own[each.run] for each in injections]
     hit = bench.trained(lab.recipe, runs, injections, clean)
-    flips = _flips(injections, hit, clean, thresholds, limit)
+    flips = _flips(lab, injections, hit, clean, thresholds, limit)
     replayed = _replayed(flips, rng)
     bench.planned(len(replayed))
     replays = tuple(
@@ -205,7 +221,25 @@ def _check(lab: Lab) -> None:
         raise OutOfRangeError("verification runs", "at least 1", lab.n_verification, "add some")
 
 
+def _planned(lab: Lab, rng: np.random.Generator, runs: Sequence[int]) -> list[Injection]:
+    """Injections spread evenly, then further ones of the severest bit; each into a clean run that
+    ends as clean runs do."""
+    if not runs:
+        raise OutOfRangeError(
+            "clean runs", "some within the limit", 0, "let there be more for the verification"
+        )
+    plans = ((lab.n_injections, lab.bits), (lab.n_injections // SEVERE, (lab.severest,)))
+    return [
+        each
+        for n, bits in plans
+        for each in planned(
+            lab.recipe, n, rng, steps=lab.steps, runs=runs, places=lab.places, bits=bits
+        )
+    ]
+
+
 def _flips(
+    lab: Lab,
     injections: Sequence[Injection],
     hit: Trained,
     clean: Trained,
@@ -223,6 +257,7 @@ def _flips(
         found.append(
             Flip(
                 each,
+                at < lab.n_injections,
                 before,
                 flipped(before, each.bit),
                 loss,
@@ -236,10 +271,10 @@ def _flips(
 
 
 def _replayed(flips: Sequence[Flip], rng: np.random.Generator) -> tuple[int, ...]:
-    """All harmful flips, and as many others by chance."""
+    """All harmful flips, and some others by chance."""
     harmful = [at for at, flip in enumerate(flips) if flip.harmful]
     others = [at for at, flip in enumerate(flips) if not flip.harmful]
-    n = min(len(others), max(len(harmful), 1))
+    n = min(len(others), UNHARMED)
     return (*harmful, *sorted(int(at) for at in rng.choice(others, n, replace=False)))
 
 
@@ -252,9 +287,7 @@ def _replay(bench: _Bench, name: str, injections: Sequence[Injection]) -> Replay
     limit = threshold(clean.final_loss, lab.false_alarms)
     runs = [lab.n_calibration + each.run for each in injections]
     hit = bench.trained(recipe, runs, injections)
-    return Replay(
-        name, clean.final_loss, limit, tuple(not loss <= limit for loss in hit.final_loss)
-    )
+    return Replay(name, clean.final_loss, limit, hit.final_loss)
 
 
 class _Bench:
@@ -263,13 +296,14 @@ class _Bench:
     def __init__(self, lab: Lab, task: Task, held_out: Ints, progress: Progress) -> None:
         self.lab, self.task, self.held_out, self.progress = lab, task, held_out, progress
         self.done = 0
-        self.of = lab.n_calibration + lab.n_verification + lab.n_injections
+        self.of = 0
         self.planned(lab.n_injections // 4)  # until it is known which flips are played again
 
     def planned(self, n_replayed: int) -> None:
         """How many flips each mitigation plays again."""
         lab = self.lab
-        once = lab.n_calibration + lab.n_verification + lab.n_injections
+        flips = lab.n_injections + lab.n_injections // SEVERE
+        once = lab.n_calibration + lab.n_verification + flips
         self.of = once + len(MITIGATIONS) * (lab.n_clean + n_replayed)
 
     def trained(

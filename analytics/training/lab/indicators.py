@@ -70,21 +70,32 @@ def scores(name: str, values: Floats) -> Floats:
     .. math:: z_t = |x_t - \\mathrm{median}(x_{t-w} \\dots x_{t-1})| / s_t
 
     with s_t the median distance of the past from its median times 1.4826, and x the logarithm of
-    norms and of the loss. NaN for the first w = `PAST` steps; infinite where x is not finite.
+    norms and of the loss. NaN for the first w = `PAST` steps and where all of the
+    past is NaN; infinite where x is not finite. What of the past is not finite is left out of it.
 
     Parameters
     ----------
     values : numpy.ndarray, shape (steps, runs)
     """
     with np.errstate(all="ignore"):
-        known = np.log(values) if name in _LOGARITHMIC else values
+        known = np.log(values) if name in _LOGARITHMIC else values.copy()
+        known[~np.isfinite(known)] = np.nan
         past = sliding_window_view(known, PAST, axis=0)[:-1]
-        middle = np.median(past, axis=2)
-        scatter = 1.4826 * np.median(np.abs(past - middle[:, :, None]), axis=2)
+        middle = _median_known(past)
+        scatter = 1.4826 * _median_known(np.abs(past - middle[:, :, None]))
         least = 1e-6 * (1.0 + np.abs(middle))
         found = np.full(values.shape, np.nan)
         found[PAST:] = np.abs(known[PAST:] - middle) / np.maximum(scatter, least)
-    found[PAST:][~np.isfinite(known[PAST:]) | np.isnan(found[PAST:])] = np.inf
+    found[PAST:][np.isnan(known[PAST:])] = np.inf
+    return found
+
+
+def _median_known(past: Floats) -> Floats:
+    """Median along the last axis of what is no NaN; NaN where all is."""
+    ordered, n = np.sort(past, axis=2), np.isfinite(past).sum(axis=2)[:, :, None]
+    lower = np.take_along_axis(ordered, np.maximum(n - 1, 0) // 2, axis=2)
+    upper = np.take_along_axis(ordered, np.minimum(n // 2, past.shape[2] - 1), axis=2)
+    found: Floats = ((lower + upper) / 2)[:, :, 0]
     return found
 
 

@@ -74,7 +74,7 @@ def planned(
     rng: np.random.Generator,
     *,
     steps: int,
-    n_runs: int,
+    runs: Sequence[int],
     places: Sequence[Place] = PLACES,
     bits: Sequence[int] = tuple(range(BITS)),
 ) -> list[Injection]:
@@ -86,7 +86,7 @@ def planned(
         How many.
     steps : int
         Of a run.
-    n_runs : int
+    runs : sequence of int
         Clean runs of which each injection changes one.
 
     Raises
@@ -106,16 +106,22 @@ def planned(
         )
     cells = [(place, bit) for place in places for bit in bits]
     return [
-        _drawn(recipe, *cells[i % len(cells)], rng, steps, n_runs,
+        _drawn(recipe, *cells[i % len(cells)], rng, steps, runs,
                persistent=(i + i // len(cells)) % 2 == 1)
         for i in range(n)
     ]  # fmt: skip
 
 
 def _drawn(
-    recipe: Recipe, place: Place, bit: int, rng: np.random.Generator, steps: int, n_runs: int,
-    *, persistent: bool,
-) -> Injection:  # fmt: skip
+    recipe: Recipe,
+    place: Place,
+    bit: int,
+    rng: np.random.Generator,
+    steps: int,
+    runs: Sequence[int],
+    *,
+    persistent: bool,
+) -> Injection:
     """An injection of a place and bit, by chance in all else."""
     shape = recipe.shape
     element = int(rng.integers(shape.n_parameters))
@@ -128,7 +134,7 @@ def _drawn(
         size = recipe.sequences * shape.length * widths.get(tap, shape.width)
         element, tensor = int(rng.integers(size)), f"{tap}_{layer}"
     return Injection(
-        run=int(rng.integers(n_runs)),
+        run=runs[int(rng.integers(len(runs)))],
         place=place,
         tensor=tensor,
         element=element,

@@ -222,25 +222,31 @@ def smooth(recipe: Recipe, parameters: Singles) -> None:
 
     .. math:: W = U S V^T \\rightarrow U \\min(S, \\kappa\\, \\mathrm{median}(S)) V^T
 
-    Matrices with a value that is not finite stay as they are. This form is ours; that singular
-    values are smoothed against instability is of Cao et al., arXiv 2602.01308.
+    Matrices stay as they are where a value is not finite, or so large that the rest is lost in the
+    rounding of the decomposition.
+
+    References
+    ----------
+    Cao et al. (2026), arXiv 2602.01308, smooth the singular spectra of weights against
+    instability; this form of it is ours.
     """
     flat = parameters.reshape(-1, parameters.shape[-1])
     for name, matrices in recipe.shape.views(flat).items():
-        if name in ("embedding", "position"):
+        if name in LOOKED_UP:
             continue
         known = np.flatnonzero(np.abs(matrices).max(axis=(1, 2)) < LARGEST)
         spectrum = np.linalg.svd(matrices[known], compute_uv=False)
-        most = np.float32(recipe.smooth_ratio) * np.median(spectrum, axis=1)
-        above = np.flatnonzero(spectrum[:, 0] > most)
+        above = spectrum[:, 0] > recipe.smooth_ratio * np.median(spectrum, axis=1)
         for place in known[above]:
-            u, s, v = np.linalg.svd(matrices[place], full_matrices=False)
-            limit = np.float32(recipe.smooth_ratio) * np.median(s)
-            matrices[place] -= (u * np.maximum(0.0, s - limit)) @ v
+            u, s, v = np.linalg.svd(matrices[place].astype(np.float64), full_matrices=False)
+            most = recipe.smooth_ratio * np.median(s)
+            matrices[place] = (u * np.minimum(s, most)) @ v
 
 
-LARGEST: Final = 1e18
-"""Magnitude from which the square of a float32 is none."""
+LARGEST: Final = 1e13
+"""Magnitude beyond which double precision loses the rest of a matrix."""
+LOOKED_UP: Final = ("embedding", "position")
+"""Tensors whose rows are looked up, not multiplied by."""
 
 
 def held_out_loss(recipe: Recipe, state: State, tokens: Ints) -> Singles:

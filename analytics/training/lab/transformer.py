@@ -164,7 +164,7 @@ class Pass:
         told = logits[at, row, self.wanted] - np.log(total[:, :, 0])
         queries, keys, entropies = zip(*self.norms, strict=True)
         return Seen(
-            -told.mean(axis=1, dtype=np.float32),
+            -told.mean(axis=1),
             np.maximum.reduce(queries),
             np.maximum.reduce(keys),
             np.minimum.reduce(entropies),
