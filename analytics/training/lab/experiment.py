@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 LEAST_STEPS: Final = 4 * (PAST + 1)
 """Of a run: before a flip each indicator has a past, the cosine of updates from the second step."""
+MOST_FALSE: Final = 0.25
 SEVERE: Final = 4
 """One further flip of the severest bit for so many of all places and bits."""
 UNHARMED: Final = 24
@@ -66,14 +68,23 @@ class Lab:
     recipe: Recipe = field(default_factory=Recipe)
     false_alarms: float = 0.02
     """Probability of an alarm of one indicator in a clean run, and of a clean run called harmed."""
-    n_calibration: int = 99
-    """Clean runs by which thresholds are set."""
-    n_verification: int = 100
-    """Other clean runs, by which they are checked, and which injections change."""
-    n_clean: int = 49
-    """Clean runs under each mitigation."""
     batch: int = 32
     """Runs that are trained side by side."""
+
+    @property
+    def n_calibration(self) -> int:
+        """Clean runs by which thresholds are set."""
+        return math.ceil(2 / self.false_alarms) - 1
+
+    @property
+    def n_verification(self) -> int:
+        """Other clean runs, by which they are checked, and which injections change."""
+        return self.n_calibration + 1
+
+    @property
+    def n_clean(self) -> int:
+        """Clean runs under each mitigation."""
+        return math.ceil(1 / self.false_alarms) - 1
 
     @property
     def severest(self) -> int:
@@ -217,17 +228,18 @@ def _check(lab: Lab) -> None:
         raise OutOfRangeError("steps", f"at least {LEAST_STEPS}", lab.steps, "let runs be longer")
     if lab.n_injections < 1:
         raise OutOfRangeError("injections", "at least 1", lab.n_injections, "ask for some")
-    if lab.n_verification < 1:
-        raise OutOfRangeError("verification runs", "at least 1", lab.n_verification, "add some")
+    if not 0 < lab.false_alarms <= MOST_FALSE:
+        raise OutOfRangeError(
+            "false alarms", f"above 0 and at most {MOST_FALSE:g}", lab.false_alarms,
+            "pass e.g. 0.02",
+        )  # fmt: skip
 
 
 def _planned(lab: Lab, rng: np.random.Generator, runs: Sequence[int]) -> list[Injection]:
     """Injections spread evenly, then further ones of the severest bit; each into a clean run that
     ends as clean runs do."""
     if not runs:
-        raise OutOfRangeError(
-            "clean runs", "some within the limit", 0, "let there be more for the verification"
-        )
+        raise OutOfRangeError("clean runs within the limit", "some", 0, "allow fewer false alarms")
     plans = ((lab.n_injections, lab.bits), (lab.n_injections // SEVERE, (lab.severest,)))
     return [
         each

@@ -25,7 +25,7 @@ from analytics.training.lab.transformer import Shape
 TINY = Lab(
     n_injections=8, steps=84, bits=(30, 2),
     recipe=Recipe(shape=Shape(n_tokens=8, length=4, width=4, n_layers=1, hidden=4), replicas=2),
-    false_alarms=0.2, n_calibration=9, n_verification=6, n_clean=4,
+    false_alarms=0.2,
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def test_rates_have_n_and_interval_and_agree_with_the_flips(tiny) -> None:
     assert list(rows) == [*INDICATORS, ANY]
     for name, row in rows.items():
         assert row.detected.n == 8
-        assert row.false_alarm_rate.n == 6
+        assert row.false_alarm_rate.n == 10
         assert row.detected.lower <= row.detected.value <= row.detected.upper
         assert sum(group.detected.n for group in row.by_bit) == 10
         assert rows[ANY].detected.value >= row.detected.value
@@ -127,7 +127,7 @@ def test_rates_have_n_and_interval_and_agree_with_the_flips(tiny) -> None:
     [
         ({"steps": 83}, "steps must be at least 84, got 83"),
         ({"n_injections": 0}, "injections must be at least 1"),
-        ({"n_verification": 0}, "verification runs must be at least 1"),
+        ({"false_alarms": 0.5}, "false alarms must be above 0 and at most 0.25, got 0.5"),
     ],
 )
 def test_a_lab_that_shows_nothing_is_refused(changed: dict, message: str) -> None:
