@@ -23,6 +23,7 @@ from analytics.training.lab.injection import (
     PLACES,
     Injected,
     Injection,
+    check,
     flipped,
     planned,
 )
@@ -68,6 +69,7 @@ class Lab:
     recipe: Recipe = field(default_factory=Recipe)
     false_alarms: float = 0.02
     """Probability of an alarm of one indicator in a clean run, and of a clean run called harmed."""
+    mitigations: tuple[str, ...] = tuple(MITIGATIONS)
     batch: int = 32
     """Runs that are trained side by side."""
 
@@ -213,7 +215,7 @@ def experiment(lab: Lab, progress: Progress = _silent) -> Found:
     replayed = _replayed(flips, rng)
     bench.planned(len(replayed))
     replays = tuple(
-        _replay(bench, name, [flips[at].injection for at in replayed]) for name in MITIGATIONS
+        _replay(bench, name, [flips[at].injection for at in replayed]) for name in lab.mitigations
     )
     since = np.full(lab.n_verification, lab.watched_from)
     alarms = first_alarms(clean.series, thresholds, since)
@@ -224,6 +226,7 @@ def experiment(lab: Lab, progress: Progress = _silent) -> Found:
 
 def _check(lab: Lab) -> None:
     """Refuses what gives no result."""
+    check(lab.places, lab.bits)
     if lab.steps < LEAST_STEPS:
         raise OutOfRangeError("steps", f"at least {LEAST_STEPS}", lab.steps, "let runs be longer")
     if lab.n_injections < 1:
@@ -316,7 +319,7 @@ class _Bench:
         lab = self.lab
         flips = lab.n_injections + lab.n_injections // SEVERE
         once = lab.n_calibration + lab.n_verification + flips
-        self.of = once + len(MITIGATIONS) * (lab.n_clean + n_replayed)
+        self.of = once + len(lab.mitigations) * (lab.n_clean + n_replayed)
 
     def trained(
         self,

@@ -68,6 +68,20 @@ def flipped(value: float, bit: int) -> float:
     return float(bits.view(np.float32)[0])
 
 
+def check(places: Sequence[str], bits: Sequence[int]) -> None:
+    """Refuses places that are none, bits outside a float32, or none of either."""
+    wrong = [place for place in places if place not in PLACES]
+    if wrong or not places:
+        raise OutOfRangeError(
+            "places", f"among {', '.join(PLACES)}", wrong[0] if wrong else "none", "name some"
+        )
+    outside = [bit for bit in bits if not 0 <= bit < BITS]
+    if outside or not bits:
+        raise OutOfRangeError(
+            "bits", "from 0 to 31", outside[0] if outside else "none", "name bits of a float32"
+        )
+
+
 def planned(
     recipe: Recipe,
     n: int,
@@ -94,16 +108,7 @@ def planned(
     OutOfRangeError
         For a place that is none, a bit outside 0 to 31, or none of either.
     """
-    wrong = [place for place in places if place not in PLACES]
-    if wrong or not places:
-        raise OutOfRangeError(
-            "places", f"among {', '.join(PLACES)}", wrong[0] if wrong else "none", "name some"
-        )
-    outside = [bit for bit in bits if not 0 <= bit < BITS]
-    if outside or not bits:
-        raise OutOfRangeError(
-            "bits", "from 0 to 31", outside[0] if outside else "none", "name bits of a float32"
-        )
+    check(places, bits)
     cells = [(place, bit) for place in places for bit in bits]
     return [
         _drawn(recipe, *cells[i % len(cells)], rng, steps, runs,

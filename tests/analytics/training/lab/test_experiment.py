@@ -23,9 +23,9 @@ from analytics.training.lab.training import MITIGATIONS, Recipe
 from analytics.training.lab.transformer import Shape
 
 TINY = Lab(
-    n_injections=8, steps=84, bits=(30, 2),
+    n_injections=6, steps=84, bits=(30, 2),
     recipe=Recipe(shape=Shape(n_tokens=8, length=4, width=4, n_layers=1, hidden=4), replicas=2),
-    false_alarms=0.2,
+    false_alarms=0.25,
 )  # fmt: skip
 
 
@@ -75,23 +75,25 @@ def test_rules_see_a_jump_a_nan_and_replicas_that_differ() -> None:
 
 def test_the_same_lab_gives_the_same_numbers_bit_for_bit(tiny) -> None:
     found, told = tiny
-    again = experiment(TINY)
+    again = experiment(replace(TINY, mitigations=()))
     assert again.flips == found.flips
     assert again.thresholds == found.thresholds
-    for one, other in zip(again.replays, found.replays, strict=True):
-        np.testing.assert_array_equal(one.final_loss, other.final_loss)
     assert told[-1][0] == told[-1][1]
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
+@pytest.mark.slow
 def test_batches_do_not_change_what_is_found(tiny) -> None:
     found, _ = tiny
-    assert experiment(replace(TINY, batch=5)).flips == found.flips
+    again = experiment(replace(TINY, batch=5))
+    assert again.flips == found.flips
+    for one, other in zip(again.replays, found.replays, strict=True):
+        np.testing.assert_array_equal(one.final_loss, other.final_loss)
 
 
 def test_a_flip_keeps_what_it_did(tiny) -> None:
     found, _ = tiny
-    assert [flip.even for flip in found.flips] == [True] * 8 + [False] * 2
+    assert [flip.even for flip in found.flips] == [True] * 6 + [False]
     assert {flip.injection.bit for flip in found.flips if not flip.even} == {30}
     for flip in found.flips:
         assert flip.harmful == (not flip.final_loss <= found.limit)
@@ -106,10 +108,10 @@ def test_rates_have_n_and_interval_and_agree_with_the_flips(tiny) -> None:
     rows = {each.indicator: each for each in detections(found)}
     assert list(rows) == [*INDICATORS, ANY]
     for name, row in rows.items():
-        assert row.detected.n == 8
-        assert row.false_alarm_rate.n == 10
+        assert row.detected.n == 6
+        assert row.false_alarm_rate.n == 8
         assert row.detected.lower <= row.detected.value <= row.detected.upper
-        assert sum(group.detected.n for group in row.by_bit) == 10
+        assert sum(group.detected.n for group in row.by_bit) == 7
         assert rows[ANY].detected.value >= row.detected.value
         assert (row.threshold is None) == (name not in SCORED)
     assert {group.name for group in harm(found)} == {"exponent", "lower mantissa", "bit 30"}
