@@ -26,7 +26,7 @@ KEPT = HERE / "silent-corruption.json"
 """The result without its injections."""
 FIELDS = ("sign", "exponent", "upper mantissa", "lower mantissa")
 PLACES = ("weights", "activations", "gradients", "optimizer")
-DECIMALS = 4
+DIGITS = 5
 
 
 def rounded(value: Any) -> Any:
@@ -35,7 +35,7 @@ def rounded(value: Any) -> Any:
         return {key: rounded(each) for key, each in value.items()}
     if isinstance(value, list):
         return [rounded(each) for each in value]
-    return round(value, DECIMALS) if isinstance(value, float) else value
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def share(value: dict[str, Any]) -> str:
@@ -64,9 +64,9 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
     return {
         "settings": _settings(result),
         "harm": table(
-            ["flips of", "did harm", "n"],
-            [[each["flips"], share(each["harmful"]), f"{each['harmful']['n']:,}"]
-             for each in result["harm"]],
+            ["flips of", "n", "did harm", "drift of parameters, median"],
+            [[each["flips"], f"{each['harmful']['n']:,}", share(each["harmful"]),
+              f"{each['median_drift_ratio']:.2g}"] for each in result["harm"]],
         ),
         "indicators": table(
             ["indicator", "false alarms", "of all flips", "of harmful flips", "delay (steps)"],
@@ -127,8 +127,8 @@ def _survived(one: dict[str, Any]) -> list[str]:
 def page(text: str, result: dict[str, Any]) -> str:
     """The page with its tables as the result says them."""
     for name, body in tables(result).items():
-        between = rf"(<!-- {name} -->\n\n).*?(\n<!-- end -->)"
-        text = re.sub(between, lambda m, body=body: f"{m[1]}{body}{m[2]}", text, flags=re.DOTALL)
+        between = rf"(<!-- {name} -->\n\n).*?(<!-- end -->)"
+        text = re.sub(between, lambda m, body=body: f"{m[1]}{body}\n{m[2]}", text, flags=re.DOTALL)
     return text
 
 

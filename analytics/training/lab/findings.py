@@ -53,6 +53,18 @@ class Detection:
 
 
 @dataclass(frozen=True)
+class Harm:
+    """What flips that are alike do."""
+
+    name: str
+    harmful: Estimate
+    """Share of them that are."""
+    median_drift: float
+    """Distance of the parameters from those of the run without the flip, at its end and over the
+    way that it has come."""
+
+
+@dataclass(frozen=True)
 class Survival:
     """What a mitigation is worth."""
 
@@ -115,16 +127,19 @@ def delay_of(flip: Flip, name: str) -> int | None:
     return min((delay for delay in flip.alarms.values() if delay is not None), default=None)
 
 
-def harm(found: Found, conf_level: float = CONF_LEVEL) -> tuple[Group, ...]:
-    """Share of flips that did harm, by part of a float32, of those that are spread evenly; of the
-    severest bit, of all."""
+def harm(found: Found, conf_level: float = CONF_LEVEL) -> tuple[Harm, ...]:
+    """Harm by part of a float32, of flips that are spread evenly; of the severest bit, of all."""
     even = [flip for flip in found.flips if flip.even]
     fields = dict.fromkeys(bit_field(flip.injection.bit) for flip in even)
     groups = {name: [f for f in even if bit_field(f.injection.bit) == name] for name in fields}
     severest = found.lab.severest
     groups[f"bit {severest}"] = [f for f in found.flips if f.injection.bit == severest]
     return tuple(
-        Group(name, proportion(sum(f.harmful for f in flips), len(flips), conf_level))
+        Harm(
+            name,
+            proportion(sum(f.harmful for f in flips), len(flips), conf_level),
+            float(np.median([f.drift for f in flips])),
+        )
         for name, flips in groups.items()
     )
 

@@ -88,8 +88,9 @@ SUSPECTS = (
     field("series", "Series", of="found.series"),
     field("what", "What it does", of=lambda one: KINDS[one.found.kind]),
     field("n_steps", "Steps", "count", "found.n_steps"),
-    field("p_value", "Chance", "number", "found.p_value", term=of_corruption.SUSPECT_P,
-          none="none in it"),
+    field("chance", "Chance", of=lambda one: _chance(one.found.p_value), on=("table",),
+          term=of_corruption.SUSPECT_P),
+    field("p_value", on=("json", "csv"), of="found.p_value"),
     field("n_compared", "Values compared", "count", "found.n_compared", on=("json", "csv")),
     Column("cluster", "Cluster", shown=False),
 )  # fmt: skip
@@ -137,6 +138,17 @@ def nodes(store: Store, cluster: str, run_id: str) -> list[str | None]:
         names = {_node(ran, rank, own_names) for rank in one.ranks}
         places.append(names.pop() if len(names) == 1 else None)
     return places
+
+
+def _chance(p_value: float | None) -> str:
+    """A chance as people read it.
+
+    >>> _chance(None), _chance(1e-9), _chance(0.004)
+    ('none in it', 'below 0.001', '0.004')
+    """
+    if p_value is None:
+        return "none in it"
+    return "below 0.001" if p_value < 0.001 else numbers.decimals(p_value)
 
 
 def _node(ran: dict[str, Any] | None, rank: int, own_names: dict[str, str]) -> str | None:

@@ -53,7 +53,7 @@ def _first(flip: Flip) -> str | None:
 BY_INDICATOR = (
     field("indicator", "Indicator", of=lambda one: INDICATORS[one.indicator], on=("table",)),
     field("indicator", on=("json", "csv")),
-    field("threshold", "Alarms above", "number", none="none of its own"),
+    field("threshold", "Alarms above", "number", unit="deviations", none="none of its own"),
     field("false_alarm_rate", "False alarms", "share", term=of_corruption.LAB_FALSE_ALARMS),
     field("detected", "All flips", "share", term=of_corruption.DETECTED),
     field("detected_harmful", "Harmful flips", "share", term=of_corruption.HARMFUL_FLIPS),
@@ -86,7 +86,7 @@ INJECTIONS = (
     field("became", "Became", of=lambda flip: f"{flip.value_after:.3g}", on=("table",)),
     field("value_before", on=("json", "csv"), of=lambda flip: _known(flip.value_before)),
     field("value_after", on=("json", "csv"), of=lambda flip: _known(flip.value_after)),
-    field("final_loss", "Final loss", "number", of=lambda flip: _known(flip.final_loss),
+    field("final_loss", "Final loss", "number", unit="nats", of=lambda flip: _known(flip.final_loss),
           none="not finite"),
     field("loss_change", on=("json", "csv"), of=lambda flip: _known(flip.loss_change)),
     field("parameter_drift_ratio", on=("json", "csv"), of=lambda flip: _known(flip.drift)),
@@ -118,7 +118,14 @@ def answer(
         terms=(of_corruption.SILENT_CORRUPTION, of_corruption.INJECTION),
         record={
             **_settings(found),
-            "harm": _groups("flips", harmed, "harmful"),
+            "harm": [
+                {
+                    "flips": one.name,
+                    "harmful": one.harmful,
+                    "median_drift_ratio": _known(one.median_drift),
+                }
+                for one in harmed
+            ],
             "injections": injections.records(),
             "by_indicator": by_indicator.records(),
             "mitigations": by_mitigation.records(),

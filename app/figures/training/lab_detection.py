@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Grid = Sequence[Sequence[Estimate]]
 
 ROW_PX, FRAME_PX = 24, 150
+BITS = "Synthetic · bit 31 is the sign, 30 to 23 the exponent, 22 to 0 the mantissa"
 TITLE = "Flips that each indicator sees, by bit"
 
 
@@ -29,7 +30,7 @@ def figure(
     """Share of flips of a bit after which an indicator alarms."""
     palette = template.PALETTES[mode]
     chart = template.figure(
-        title=TITLE, note=f"Synthetic · {note}", mode=mode, height=FRAME_PX + ROW_PX * len(names)
+        title=TITLE, note=f"{BITS} · {note}", mode=mode, height=FRAME_PX + ROW_PX * len(names)
     )
     shares = [[100.0 * (cell.value or 0.0) for cell in row] for row in grid]
     chart.add_heatmap(
@@ -48,11 +49,7 @@ def figure(
         hovertemplate="%{customdata}<extra></extra>",
     )  # fmt: skip
     template.name_rows(chart, names, mode)
-    chart.update_xaxes(
-        title="Bit of the float32 (31 sign, 30 to 23 exponent, 22 to 0 mantissa)",
-        type="category",
-        showgrid=False,
-    )
+    chart.update_xaxes(title="Bit", type="category", showgrid=False)
     return chart
 
 
