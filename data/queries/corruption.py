@@ -67,15 +67,16 @@ def _column(
     return columns["step"], columns["rank"], columns["value"]
 
 
-def allocation(store: Store, cluster: str, run_id: str, step: int) -> dict[str, Any] | None:
-    """Job, attempt, node_list and n_gpus of the last attempt that logged a step of a run; None
-    where the step names no attempt that the store knows."""
-    names = ("job_id", "attempt", "node_list", "n_gpus")
+def allocation(
+    store: Store, cluster: str, run_id: str, step: int
+) -> tuple[str | None, int | None] | None:
+    """Node list and GPUs of the last attempt that logged a step of a run; None where the step is of
+    no attempt that the store knows."""
     rows = store.rows(
-        f"""SELECT {", ".join(f"jobs.{name}" for name in names)} FROM jobs JOIN (
+        f"""SELECT jobs.node_list, jobs.n_gpus FROM jobs JOIN (
               SELECT DISTINCT attempt_key FROM {_STEPS} AND step = $step) AS steps
               USING (attempt_key)
             WHERE jobs.cluster = $cluster ORDER BY jobs.start_at DESC NULLS LAST LIMIT 1""",
         {"cluster": cluster, "run": run_id, "step": step},
     )
-    return dict(zip(names, rows[0], strict=True)) if rows else None
+    return rows[0] if rows else None

@@ -128,20 +128,32 @@ def delay_of(flip: Flip, name: str) -> int | None:
 
 
 def harm(found: Found, conf_level: float = CONF_LEVEL) -> tuple[Harm, ...]:
-    """Harm by part of a float32, of flips that are spread evenly; of the severest bit, of all."""
+    """Harm by part of a float32, of flips that are spread evenly; of the severest bit, of all, and
+    of these by place, once and stuck."""
     even = [flip for flip in found.flips if flip.even]
-    fields = dict.fromkeys(bit_field(flip.injection.bit) for flip in even)
-    groups = {name: [f for f in even if bit_field(f.injection.bit) == name] for name in fields}
-    severest = found.lab.severest
-    groups[f"bit {severest}"] = [f for f in found.flips if f.injection.bit == severest]
+    severe = [flip for flip in found.flips if flip.injection.bit == found.lab.severest]
+    bit = f"bit {found.lab.severest}"
+    groups = {
+        name: [flip for flip in even if bit_field(flip.injection.bit) == name]
+        for name in dict.fromkeys(bit_field(flip.injection.bit) for flip in even)
+    } | {bit: severe}
+    for flip in severe:
+        way = "stuck" if flip.injection.persistent else "once"
+        groups.setdefault(f"{bit}, {flip.injection.place}, {way}", []).append(flip)
     return tuple(
         Harm(
             name,
             proportion(sum(f.harmful for f in flips), len(flips), conf_level),
             float(np.median([f.drift for f in flips])),
         )
-        for name, flips in groups.items()
+        for name, flips in sorted(groups.items(), key=lambda group: _order(group[0]))
     )
+
+
+def _order(name: str) -> tuple[bool, int, str]:
+    """Parts of a float32 from the sign down, then the severest bit."""
+    parts = ("sign", "exponent", "upper mantissa", "lower mantissa")
+    return (name not in parts, parts.index(name) if name in parts else 0, name)
 
 
 def survivals(found: Found, conf_level: float = CONF_LEVEL) -> tuple[Survival, ...]:

@@ -151,14 +151,15 @@ def _chance(p_value: float | None) -> str:
     return "below 0.001" if p_value < 0.001 else numbers.decimals(p_value)
 
 
-def _node(ran: dict[str, Any] | None, rank: int, own_names: dict[str, str]) -> str | None:
+def _node(
+    ran: tuple[str | None, int | None] | None, rank: int, own_names: dict[str, str]
+) -> str | None:
     """Node of a rank: its place in the node list by the GPUs of a node."""
-    if ran is None:
-        return None
-    hosts, n_gpus = hosts_of(ran["node_list"]), ran["n_gpus"]
+    node_list, n_gpus = ran or (None, None)
+    hosts = hosts_of(node_list)
     if not hosts or not n_gpus or n_gpus % len(hosts) or not 0 <= rank < n_gpus:
         return None
-    host: str = hosts[rank // (n_gpus // len(hosts))]
+    host = hosts[rank // (n_gpus // len(hosts))]
     return own_names.get(host, host)
 
 

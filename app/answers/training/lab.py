@@ -86,7 +86,7 @@ INJECTIONS = (
     field("became", "Became", of=lambda flip: f"{flip.value_after:.3g}", on=("table",)),
     field("value_before", on=("json", "csv"), of=lambda flip: _known(flip.value_before)),
     field("value_after", on=("json", "csv"), of=lambda flip: _known(flip.value_after)),
-    field("final_loss", "Final loss", "number", unit="nats", of=lambda flip: _known(flip.final_loss),
+    field("final_loss", "Final loss", "number", lambda flip: _known(flip.final_loss), unit="nats",
           none="not finite"),
     field("loss_change", on=("json", "csv"), of=lambda flip: _known(flip.loss_change)),
     field("parameter_drift_ratio", on=("json", "csv"), of=lambda flip: _known(flip.drift)),

@@ -114,7 +114,10 @@ def test_rates_have_n_and_interval_and_agree_with_the_flips(tiny) -> None:
         assert sum(group.detected.n for group in row.by_bit) == 7
         assert rows[ANY].detected.value >= row.detected.value
         assert (row.threshold is None) == (name not in SCORED)
-    assert {group.name for group in harm(found)} == {"exponent", "lower mantissa", "bit 30"}
+    groups = {group.name: group.harmful for group in harm(found)}
+    assert list(groups)[:3] == ["exponent", "lower mantissa", "bit 30"]
+    assert groups["exponent"].n == 3
+    assert sum(rate.n for name, rate in groups.items() if "," in name) == groups["bit 30"].n == 4
     kept = survivals(found)
     assert [each.mitigation for each in kept] == list(MITIGATIONS)
     n_harmful = sum(flip.harmful for flip in found.flips)
