@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analytics.training import corruption
 from analytics.training.indicator_names import INDICATORS, indicator
@@ -81,12 +81,14 @@ class Located:
 
 
 SUSPECTS = (
-    Column("rank", "Rank"),
+    field("rank", "Rank", on=("table", "csv")),
+    field("ranks", on=("json",), of=lambda one: list(one.found.ranks)),
     field("node", "Node to test", of="node", term=of_corruption.SUSPECT_NODE, link="node"),
     field("since_step", "Since step", "count", "found.since_step"),
     field("grade", "Evidence", "text", "found.grade", term=of_corruption.SUSPECT_GRADE),
     field("series", "Series", of="found.series"),
-    field("what", "What it does", of=lambda one: KINDS[one.found.kind]),
+    field("what", "What it does", of=lambda one: KINDS[one.found.kind], on=("table",)),
+    field("kind", on=("json", "csv"), of="found.kind"),
     field("n_steps", "Steps", "count", "found.n_steps"),
     field("chance", "Chance", of=lambda one: _chance(one.found.p_value), on=("table",),
           term=of_corruption.SUSPECT_P),

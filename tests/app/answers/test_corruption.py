@@ -79,7 +79,7 @@ def test_a_replica_that_differs_is_named_with_its_node(store: Store) -> None:
         "Test rank 6 (n1) again: parameters differ from those of the replicas, from step 60 on."
     )
     (row,) = found.record["suspects"]
-    assert (row["rank"], row["node"], row["grade"], row["n_steps"]) == ("6", "n1", "proof", 100)
+    assert (row["ranks"], row["node"], row["grade"], row["n_steps"]) == ([6], "n1", "proof", 100)
     assert row["p_value"] is None
     assert found.record["verdict"] == "suspects"
 
