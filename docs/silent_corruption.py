@@ -66,7 +66,7 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
         "harm": table(
             ["flips of", "n", "did harm", "drift of parameters, median"],
             [[each["flips"], f"{each['harmful']['n']:,}", share(each["harmful"]),
-              f"{each['median_drift_ratio']:.2g}"] for each in result["harm"]],
+              _drift(each["median_drift_ratio"])] for each in result["harm"]],
         ),
         "indicators": table(
             ["indicator", "false alarms", "of all flips", "of harmful flips", "delay (steps)"],
@@ -106,6 +106,11 @@ def _settings(result: dict[str, Any]) -> str:
         f"{result['clean_loss_deviation']:.3f}; harmed is a run above "
         f"{result['harm_limit_loss']:.3f}: {result['n_harmful']} of the injections.\n"
     )
+
+
+def _drift(value: float | None) -> str:
+    """A ratio from tiny to huge."""
+    return "not finite" if value is None else f"{value:.2g}"
 
 
 def _cost(value: dict[str, Any]) -> str:
