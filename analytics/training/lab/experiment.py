@@ -70,7 +70,7 @@ class Lab:
     false_alarms: float = 0.02
     """Probability of an alarm of one indicator in a clean run, and of a clean run called harmed."""
     mitigations: tuple[str, ...] = tuple(MITIGATIONS)
-    batch: int = 32
+    batch: int = 16
     """Runs that are trained side by side."""
 
     @property

@@ -88,12 +88,6 @@ class State:
         parameters = np.repeat(each[:, None], recipe.replicas, axis=1)
         return cls(parameters, *(np.zeros_like(parameters) for _ in range(3)))
 
-    def kept(self, chosen: Bools | Ints) -> State:
-        """A copy of some runs."""
-        return State(
-            *(part[chosen] for part in (self.parameters, self.first, self.second, self.update))
-        )
-
 
 @dataclass(frozen=True)
 class Shown:
@@ -197,23 +191,44 @@ def _norm(values: Singles) -> Singles:
 
 
 def _updated(recipe: Recipe, state: State, at: int, gradient: Singles) -> Singles:
-    """Moves moments and parameters; the cosine of each update with the last one."""
-    beta, beta_2 = BETAS
-    gradient = gradient[:, None]
-    state.first *= beta
-    state.first += (1 - beta) * gradient
-    state.second *= beta_2
-    state.second += (1 - beta_2) * gradient**2
+    """Moves moments and parameters; the cosine of each update with the last one.
+
+    Run by run: what one needs stays in the processor's cache.
+    """
+    cosine = np.empty(state.parameters.shape[:2], dtype=np.float32)
+    for run, own in enumerate(gradient):
+        moments = state.first[run], state.second[run]
+        cosine[run] = _moved(
+            recipe, at, own, state.parameters[run], moments, last=state.update[run]
+        )
+    return cosine
+
+
+def _moved(
+    recipe: Recipe,
+    at: int,
+    gradient: Singles,
+    parameters: Singles,
+    moments: tuple[Singles, Singles],
+    *,
+    last: Singles,
+) -> Singles:
+    """The same of one run, (replicas, parameters) each; the cosine of each replica."""
+    (beta, beta_2), (first, second) = BETAS, moments
+    first *= beta
+    first += (1 - beta) * gradient
+    second *= beta_2
+    second += (1 - beta_2) * gradient**2
     rate = np.float32(recipe.learning_rate * min(1.0, (at + 1) / recipe.warmup))
-    root = np.sqrt(state.second / (1 - beta_2 ** (at + 1)))
+    root = np.sqrt(second / (1 - beta_2 ** (at + 1)))
     root += np.float32(recipe.adam_epsilon)
-    update = state.first / root
+    update = np.divide(first, root, out=root)
     update *= rate / (1 - beta ** (at + 1))
-    update += rate * DECAY * state.parameters
-    state.parameters -= update
-    along = np.einsum("rdi,rdi->rd", update, state.update)
-    cosine: Singles = along / (_norm(update) * _norm(state.update))
-    state.update = update
+    update += rate * DECAY * parameters
+    parameters -= update
+    along = np.einsum("di,di->d", update, last)
+    cosine: Singles = along / (_norm(update) * _norm(last))
+    last[...] = update
     return cosine
 
 
