@@ -11,7 +11,7 @@ from app.show import terminal
 if TYPE_CHECKING:
     import argparse
 
-EXAMPLE = "faultline lab sdc --injections 16 --bits 30,22 --steps 84 --false-alarms 0.1"
+EXAMPLE = "faultline lab sdc --injections 8 --bits 30,22 --steps 84 --false-alarms 0.25"
 TOP_BITS = "31-16"
 
 
