@@ -31,7 +31,7 @@ OF_EACH_ROW = {"At", "Least", "Mean", "Greatest", "Rose by", "Threshold"}
 AXES = {
     "Training step", "Data-parallel rank", "Pipeline stage", "Receiver", "Sender",
     "Workers fixed, slowest first", "Cause that was found", "Week beginning (Monday)",
-    "Failed attempts",
+    "Failed attempts", "Bit",
 }  # fmt: skip
 """Ranks, names, counts and days."""
 

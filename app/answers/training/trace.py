@@ -324,7 +324,7 @@ def worker_nodes(store: Store, trace: Mapping[str, Any]) -> WorkerNodes:
     if traced is None:
         why = "it has no record of it" if not attempts else "which attempt was traced is unknown"
         return WorkerNodes(f"nodes of {job} are unknown: {why}")
-    hosts, n_gpus, attempt = _hosts(traced["node_list"]), traced["n_gpus"], traced["attempt"]
+    hosts, n_gpus, attempt = hosts_of(traced["node_list"]), traced["n_gpus"], traced["attempt"]
     if not hosts or not n_gpus or n_gpus % len(hosts):
         why = "its record says no nodes, or no GPUs that divide evenly over them"
         return WorkerNodes(f"nodes of {job} are unknown: {why}", attempt=attempt)
@@ -364,7 +364,7 @@ def _traced(
     return attempts[-1] if len(alike) == 1 else None
 
 
-def _hosts(node_list: str | None) -> list[str]:
+def hosts_of(node_list: str | None) -> list[str]:
     """Hosts in the order of the record; none where it cannot be read, or names one twice."""
     try:
         hosts = expand(node_list or "")

@@ -59,7 +59,7 @@ def log(root: Path, text: str) -> None:
     ingest_files(root, "training-metrics", [str(root.parent / "steps.csv")], options)
 
 
-def test_a_run_that_diverges_wants_somebody_and_one_that_recovered_does_not(root: Path) -> None:
+def test_a_run_that_diverges_wants_somebody(root: Path) -> None:
     log(root, steps(1_000, 600, 400))
     with closing(Store.open(root)) as store:
         (action,) = of_runs(of_store(store), Selection())
@@ -67,6 +67,11 @@ def test_a_run_that_diverges_wants_somebody_and_one_that_recovered_does_not(root
     assert action.why == "divergence since step 600, not recovered by step 999 (16 GPUs)"
     assert action.gpu_hours == 16 * 24
     assert (action.page, action.named) == ("runs", {"run": "7", "cluster": "c"})
+
+
+def test_a_run_that_recovered_or_logged_nothing_wants_nobody(root: Path) -> None:
+    with closing(Store.open(root)) as store:
+        assert not list(of_runs(of_store(store), Selection()))
     log(root, steps(1_000, 600, 20))
     with closing(Store.open(root)) as store:
         assert not list(of_runs(of_store(store), Selection()))
