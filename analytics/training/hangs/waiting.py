@@ -79,16 +79,17 @@ def waits_of(progress: Progress) -> Waits:
     pending = {rank: list(_pending(progress, rank)) for rank in progress.dumps}
     heads = {rank: steps[0] for rank, steps in pending.items() if steps}
     mismatches: dict[Step, Mismatch | None] = {}
-    waits = []
+    waits: list[Wait] = []
     for rank, steps in pending.items():
         for step in steps:
-            if step.ends is not None:
-                wait = _of_transfer(progress, rank, step, mismatches)
-            else:
-                if step not in mismatches:
-                    mismatches[step] = mismatch(progress, step)
-                wait = _of_collective(progress, rank, step, mismatches[step], heads)
-            waits.append(wait)
+            if step.ends is None and step not in mismatches:
+                mismatches[step] = mismatch(progress, step)
+        waits += [
+            _of_collective(progress, rank, step, mismatches[step], heads)
+            if step.ends is None
+            else _of_transfer(progress, rank, step, mismatches)
+            for step in steps
+        ]
     told = {
         step: found for step, found in mismatches.items()
         if found is not None and (found.is_counted or _all_joined(waits, step))
