@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _SAME: Final = {
     "reduce_scatter_tensor": "reduce_scatter_base",
 }
 """Names of one operation in several versions."""
+_HABIT: Final = 64
+"""Earlier operations of a group that are looked at."""
 _LEADING: Final = re.compile(r"^_+")
 
 
@@ -64,11 +66,36 @@ def mismatch(progress: Progress, step: Step) -> Mismatch | None:
     }
     if len(entries) < 2:
         return None
+    if _is_habit(progress, step, entries):
+        entries = {rank: [_sizeless(one) for one in each] for rank, each in entries.items()}
     for is_counted in (True, False):
         signed = signatures(entries, shapes=not is_counted)
         if len(set(signed.values())) > 1:
             return _told(progress, step, signed, entries, is_counted=is_counted)
     return None
+
+
+def _is_habit(progress: Progress, step: Step, entries: Mapping[int, Sequence[Entry]]) -> bool:
+    """Whether ranks gave and got other sizes in that operation before, and it ended on all."""
+    lanes = progress.lanes_of(step.group)
+    names = {operation_name(found[-1]) for found in entries.values()}
+    if len(names) > 1:
+        return False
+    for seq in range(step.seq - 1, max(step.seq - _HABIT, 0), -1):
+        earlier = {
+            rank: found for rank, lane in lanes.items() if (found := lane.collectives.get(seq))
+        }
+        ended = all(lane.completed is not None and lane.completed >= seq for lane in lanes.values())
+        if len(earlier) < 2 or not ended:
+            continue
+        same = {operation_name(found[-1]) for found in earlier.values()} == names
+        if same and len(set(signatures(earlier, shapes=False).values())) > 1:
+            return True
+    return False
+
+
+def _sizeless(entry: Entry) -> Entry:
+    return replace(entry, input_sizes=None, output_sizes=None)
 
 
 def signatures(entries: Mapping[int, Sequence[Entry]], *, shapes: bool) -> dict[int, Signature]:
@@ -171,7 +198,7 @@ def _as_siblings(
     siblings = {
         rank: found
         for group in progress.groups
-        if group.desc == step.group.desc and group.ranks != step.group.ranks
+        if step.group.desc and group.desc == step.group.desc and group.ranks != step.group.ranks
         for rank, lane in progress.lanes_of(group).items()
         if rank not in entries and (found := lane.collectives.get(step.seq))
     }

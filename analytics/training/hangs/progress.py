@@ -28,6 +28,7 @@ class Group:
     """A process group, the same on all ranks: by what it is for and its ranks."""
 
     desc: str
+    """What it is for; empty where no dump says it."""
     ranks: tuple[int, ...]
     """Global ranks in the order of the group."""
     ordinal: int = 0
@@ -144,6 +145,29 @@ class Progress:
         """Ranks whose dump holds nothing at all."""
         return tuple(rank for rank, dump in self.dumps.items() if dump.says_nothing)
 
+    @cached_property
+    def of_rank(self) -> dict[int, list[tuple[Group, Lane]]]:
+        """Rank -> its groups, and what it did there."""
+        found = defaultdict(list)
+        for (rank, group), lane in self.lanes.items():
+            found[rank].append((group, lane))
+        return found
+
+    @cached_property
+    def timed(self) -> frozenset[int]:
+        """Ranks whose recorder notes when operations start.
+
+        Where one of a job does all do, but for those that show an operation that ended and did
+        not start.
+        """
+        if not any(dump.is_timed for dump in self.dumps.values()):
+            return frozenset()
+        return frozenset(
+            rank
+            for rank, dump in self.dumps.items()
+            if dump.is_timed or not any(entry.is_completed for entry in dump.entries)
+        )
+
     def lanes_of(self, group: Group) -> dict[int, Lane]:
         """Rank -> what it did in a group, of ranks with a dump."""
         return {
@@ -220,7 +244,9 @@ class _Placed:
     def desc_of(self, config: GroupConfig, ranks: tuple[int, ...]) -> str:
         """What a group is for: as stated, else what others say of the only one of its ranks."""
         others = self.descs.get(ranks, set())
-        return min(others) if config.desc in UNSAID and len(others) == 1 else config.desc
+        if config.desc not in UNSAID:
+            return config.desc
+        return min(others) if len(others) == 1 else ""
 
 
 def _created(config: GroupConfig) -> tuple[int, str]:

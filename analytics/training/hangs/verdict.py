@@ -196,7 +196,8 @@ def _candidates(waits: Waits) -> Iterator[Candidate]:
     elif strong or unseen:
         yield from (*strong, *unseen)
     else:
-        yield from found
+        named = {each.rank: each for each in (*found, *_weaker(waits))}
+        yield from named.values()
 
 
 def _sources(waits: Waits) -> Iterator[tuple[int, ...]]:
@@ -224,7 +225,7 @@ def _of_source(waits: Waits, ranks: tuple[int, ...]) -> Iterator[Candidate]:
     elif rank not in waits.progress.dumps:
         yield _candidate(waits, rank, "no dump", "low", "it is named by what the others lack")
     elif rank in waits.by_rank:
-        yield from _still(waits, rank)
+        yield _still(waits, rank)
     else:
         yield _absent(waits, rank)
 
@@ -265,22 +266,29 @@ def _odd(waits: Waits, rank: int, found: Mismatch) -> Candidate:
     return Candidate(rank, kind, found.step, *told, _n_waiting(waits, rank))
 
 
-def _still(waits: Waits, rank: int) -> Iterator[Candidate]:
-    """Ranks of an operation that all joined and that does not end."""
-    for wait in waits.by_rank[rank]:
-        lanes = waits.progress.lanes_of(wait.step.group)
-        ends = wait.step.ends
-        stuck = [
-            other for other, lane in lanes.items()
-            if (ends is None and lane.is_pending(wait.step.seq)) or (ends and other in ends)
-        ]  # fmt: skip
-        alone = stuck == [rank]
-        reason = "all others ended it" if alone else "all joined and it does not end"
-        if alone or not waits.blaming.get(rank):
-            yield Candidate(rank, "not finished", wait.step, "low", reason, len(stuck) - 1)
-        else:
-            for other in stuck:
-                yield Candidate(other, "not finished", wait.step, "low", reason, len(stuck) - 1)
+def _still(waits: Waits, rank: int) -> Candidate:
+    """A rank in an operation that all joined and that does not end."""
+    step = waits.by_rank[rank][0].step
+    lanes = waits.progress.lanes_of(step.group)
+    stuck = [r for r, lane in lanes.items() if step.ends is None and lane.is_pending(step.seq)]
+    reason = "all others ended it" if stuck == [rank] else "all joined and it does not end"
+    return Candidate(rank, "not finished", step, "low", reason, _n_waiting(waits, rank))
+
+
+def _weaker(waits: Waits) -> Iterator[Candidate]:
+    """Ranks that differ from the others where no source explains the hang: who did first what
+    most do later, and who has nothing pending."""
+    ranks = set(waits.by_rank)
+    for rank in sorted(ranks & waits.blaming.keys()):
+        n_against, n_for, step = _against(waits, rank, set(waits.progress.dumps))
+        if step is not None and n_against > n_for:
+            reason = f"{n_against} ranks have the other order, {n_for} this one"
+            yield Candidate(rank, "wrong order", step, "low", reason, _n_waiting(waits, rank))
+    most = max(ranks, key=lambda rank: _n_waiting(waits, rank))
+    for rank in sorted(waits.progress.dumps.keys() - ranks):
+        step = waits.by_rank[most][0].step
+        yield Candidate(rank, "never joined", step, "low", "it has nothing pending, and others do",
+                        0)  # fmt: skip
 
 
 def _of_circle(waits: Waits, ranks: tuple[int, ...]) -> Iterator[Candidate]:

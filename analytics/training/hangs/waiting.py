@@ -63,7 +63,7 @@ class Waits:
         """Rank -> the step in which it does something else than its group."""
         return {
             rank: found for found in reversed([*self.mismatches.values()]) for rank in found.odd
-        }  # fmt: skip
+        }
 
     def edges(self) -> dict[int, set[int]]:
         """Rank -> ranks that it waits for; who does something else waits by its own fault."""
@@ -78,31 +78,31 @@ def waits_of(progress: Progress) -> Waits:
     """What every rank waits in, and for whom."""
     pending = {rank: list(_pending(progress, rank)) for rank in progress.dumps}
     heads = {rank: steps[0] for rank, steps in pending.items() if steps}
-    mismatches: dict[Step, Mismatch | None] = {}
+    differing: dict[Step, Mismatch] = {}
+    joined: dict[Step, _Joined] = {}
     waits: list[Wait] = []
     for rank, steps in pending.items():
         for step in steps:
-            if step.ends is None and step not in mismatches:
-                mismatches[step] = mismatch(progress, step)
+            if step.ends is None and step not in joined:
+                joined[step] = _Joined.of(progress, step, heads)
         waits += [
-            _of_collective(progress, rank, step, mismatches[step], heads)
+            _of_collective(rank, step, joined[step])
             if step.ends is None
-            else _of_transfer(progress, rank, step, mismatches)
+            else _of_transfer(progress, rank, step, differing)
             for step in steps
         ]
-    told = {
-        step: found for step, found in mismatches.items()
-        if found is not None and (found.is_counted or _all_joined(waits, step))
-    }  # fmt: skip
-    return Waits(progress, tuple(waits), told)
+    for step, each in joined.items():
+        if each.found and (each.found.is_counted or not (each.missing or each.unseen)):
+            differing[step] = each.found
+    return Waits(progress, tuple(waits), differing)
 
 
 def _pending(progress: Progress, rank: int) -> Iterator[Step]:
     """The first step of each group that did not end, in the order in which they were enqueued."""
     places = progress.dumps[rank].places
     found: list[tuple[int, int, Step]] = []
-    for (owner, group), lane in progress.lanes.items():
-        if owner != rank or len(group.ranks) < 2:
+    for group, lane in progress.of_rank.get(rank, []):
+        if len(group.ranks) < 2:
             continue
         if (seq := lane.waits_at) is not None:
             entries = lane.collectives.get(seq, [])
@@ -115,7 +115,7 @@ def _pending(progress: Progress, rank: int) -> Iterator[Step]:
 
 
 def _of_transfer(
-    progress: Progress, rank: int, step: Step, mismatches: dict[Step, Mismatch | None]
+    progress: Progress, rank: int, step: Step, differing: dict[Step, Mismatch]
 ) -> Wait:
     """A send or receive waits for the other end's, unless what was sent lies there already."""
     assert step.ends is not None
@@ -131,7 +131,7 @@ def _of_transfer(
         stated = None not in (sent.input_sizes, got.output_sizes)
         if stated and sent.input_sizes != got.output_sizes:
             pair = (Step(step.group, sent.seq, step.ends), ((sender,), (receiver,)))
-            mismatches[pair[0]] = Mismatch(pair[0], "shape", pair[1], step.ends, "nobody")
+            differing[pair[0]] = Mismatch(pair[0], "shape", pair[1], step.ends, "nobody")
             return Wait(rank, pair[0], "differs", (peer,))
         return Wait(rank, step, "all joined", ())
     is_sent = (
@@ -143,28 +143,44 @@ def _of_transfer(
     return Wait(rank, step, "all joined" if is_sent else "missing", () if is_sent else (peer,))
 
 
-def _of_collective(
-    progress: Progress,
-    rank: int,
-    step: Step,
-    found: Mismatch | None,
-    heads: Mapping[int, Step],
-) -> Wait:
+@dataclass(frozen=True)
+class _Joined:
+    """Who did not join a collective, whoever asks."""
+
+    missing: tuple[int, ...]
+    unseen: tuple[int, ...]
+    late: tuple[int, ...]
+    found: Mismatch | None
+
+    @classmethod
+    def of(cls, progress: Progress, step: Step, heads: Mapping[int, Step]) -> _Joined:
+        """Ranks of the group that never enqueued it, have no dump, or did not start it."""
+        seen = {
+            rank: progress.lanes.get((rank, step.group), Lane())
+            for rank in step.group.ranks
+            if rank in progress.dumps
+        }
+        return cls(
+            tuple(r for r, one in seen.items() if one.enqueued is None or one.enqueued < step.seq),
+            tuple(rank for rank in step.group.ranks if rank not in seen),
+            tuple(r for r, one in seen.items() if _is_late(progress, r, one, step, heads)),
+            mismatch(progress, step),
+        )
+
+
+def _of_collective(rank: int, step: Step, joined: _Joined) -> Wait:
     """A collective waits for ranks that never enqueued it, else for those that did not start it."""
-    others = [other for other in step.group.ranks if other != rank]
-    unseen = tuple(other for other in others if other not in progress.dumps)
-    lanes = {r: progress.lanes.get((r, step.group), Lane()) for r in others if r in progress.dumps}
-    missing = [r for r, lane in lanes.items() if lane.enqueued is None or lane.enqueued < step.seq]
+    found = joined.found
     odd = () if found is None or not found.is_counted else found.odd
-    if blamed := tuple(sorted({*missing, *odd} - {rank})):
-        return Wait(rank, step, "missing" if missing else "differs", blamed, unseen)
+    if blamed := tuple(sorted({*joined.missing, *odd} - {rank})):
+        return Wait(rank, step, "missing" if joined.missing else "differs", blamed, joined.unseen)
     if odd:
-        return Wait(rank, step, "differs", (), unseen)
-    if unseen:
-        return Wait(rank, step, "unseen", (), unseen)
+        return Wait(rank, step, "differs", (), joined.unseen)
+    if joined.unseen:
+        return Wait(rank, step, "unseen", (), joined.unseen)
     if found is not None:
         return Wait(rank, step, "differs", tuple(r for r in found.odd if r != rank))
-    late = tuple(r for r, lane in lanes.items() if _is_late(progress, r, lane, step, heads))
+    late = tuple(other for other in joined.late if other != rank)
     return Wait(rank, step, "not started" if late else "all joined", late)
 
 
@@ -177,10 +193,6 @@ def _is_late(
     """
     if lane.completed is not None and lane.completed >= step.seq:
         return False
-    if progress.dumps[rank].is_timed:
+    if rank in progress.timed:
         return lane.started is None or lane.started < step.seq
     return heads.get(rank) != step
-
-
-def _all_joined(waits: list[Wait], step: Step) -> bool:
-    return all(wait.why == "differs" for wait in waits if wait.step == step)
