@@ -108,9 +108,11 @@ def _pending(progress: Progress, rank: int) -> Iterator[Step]:
             entries = lane.collectives.get(seq, [])
             place = places[id(entries[0])] if entries else -1  # overwritten: older than the ring
             found.append((place, seq, Step(group, seq)))
-        for ends in lane.transfers:
-            if left := lane.pending_transfers(ends):
-                found.append((places[id(left[0])], left[0].seq, Step(group, left[0].seq, ends)))
+        found += [
+            (places[id(left[0])], left[0].seq, Step(group, left[0].seq, ends))
+            for ends in lane.transfers
+            if (left := lane.pending_transfers(ends))
+        ]
     return (step for _, _, step in sorted(found, key=lambda one: one[:2]))
 
 
