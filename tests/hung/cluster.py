@@ -124,7 +124,7 @@ class Job:
             for work in rank.pending():
                 if work.started_ns is None or work.completed_ns is not None:
                     continue
-                others = [self._same(member, rank, work) for member in work.members
+                others = [self._same(member, work) for member in work.members
                           if member != rank.number] if work.op.peer is None else [
                               self._other_end(rank, work)]  # fmt: skip
                 if all(other is not None for other in others):
@@ -133,7 +133,7 @@ class Job:
                     moved = True
         return moved
 
-    def _same(self, member: int, rank: Rank, work: Work) -> Work | None:
+    def _same(self, member: int, work: Work) -> Work | None:
         """The same collective on another rank, where it began and is the same."""
         for other in self.ranks[member].work:
             same_one = other.members == work.members and other.op.group == work.op.group

@@ -224,14 +224,20 @@ def _of_source(waits: Waits, ranks: tuple[int, ...]) -> Iterator[Candidate]:
         yield _odd(waits, rank, waits.odd[rank])
     elif rank not in waits.progress.dumps:
         yield _candidate(waits, rank, "no dump", "low", "it is named by what the others lack")
-    elif rank in waits.by_rank:
+    elif rank in waits.by_rank and not _is_behind(waits, rank):
         yield _still(waits, rank)
     else:
         yield _absent(waits, rank)
 
 
+def _is_behind(waits: Waits, rank: int) -> bool:
+    """Whether others began all that a rank enqueued, and it did not."""
+    late = {wait.step for wait in waits.blaming.get(rank, ()) if wait.why == "not started"}
+    return {wait.step for wait in waits.by_rank[rank]} <= late
+
+
 def _absent(waits: Waits, rank: int) -> Candidate:
-    """A rank that is waited for and has nothing pending."""
+    """A rank that is waited for and waits for nobody."""
     why = {wait.why for wait in waits.blaming[rank]}
     dump = waits.progress.dumps[rank]
     if why == {"not started"}:

@@ -195,10 +195,12 @@ def _headlines(judged: Judged) -> Iterator[Number]:
     waiting = len({wait.rank for wait in judged.hang.waits})
     yield counted(of_hangs.RANKS_WAITING, waiting, of=len(progress.dumps), noun="ranks")
     if judged.verdict in ("none", "cannot be judged"):
-        yield Number(of_hangs.AT_FAULT, numbers.UNKNOWN if judged.verdict != "none" else "none")
+        yield Number(
+            of_hangs.HANG_AT_FAULT, numbers.UNKNOWN if judged.verdict != "none" else "none"
+        )
         return
     yield Number(
-        of_hangs.AT_FAULT,
+        of_hangs.HANG_AT_FAULT,
         hang_words.ranks(judged.ranks),
         f"confidence {judged.candidates[0].confidence}"
         if len(judged.candidates) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.words.terms import Term
 
-_RUNS = ("runs",)
+_RUNS: tuple[str, ...] = ()
 HANG_SOURCE = "PyTorch, flight recorder tutorial and torch/distributed/flight_recorder"
 RANKS_SEEN = Term(
     "Ranks seen",
@@ -17,7 +17,7 @@ RANKS_WAITING = Term(
     "Ranks that enqueued an operation which did not end, of those seen.",
     pages=_RUNS,
 )
-AT_FAULT = Term(
+HANG_AT_FAULT = Term(
     "Ranks at fault",
     "Ranks for which others wait, and which wait for nobody: they never joined an operation that "
     "the others enqueued, or did something else under its number. Of more than one it is not "

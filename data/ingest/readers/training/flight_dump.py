@@ -26,6 +26,7 @@ _WHOLE = re.compile(r"\d{1,7}")
 _MOST_TEXT = 500
 _MOST_RANKS = 1_000_000
 _MOST_TENSORS = 65_536
+_MOST_DIMENSIONS = 64
 _LARGEST = 2**63
 
 
@@ -123,6 +124,7 @@ class _Entries:
         self._of_id: dict[str, str] = {}
         """Number of a group in the rank's process -> its key."""
         self._sizes: dict[int, Sizes | None] = {}
+        self._size_of: dict[int, tuple[int, ...] | None] = {}
         self._texts: dict[int, tuple[str, ...] | None] = {}
 
     def take(self, entry: object) -> None:
@@ -215,8 +217,20 @@ class _Entries:
         if not isinstance(stated, list | tuple):
             return None
         if id(stated) not in self._sizes:
-            self._sizes[id(stated)] = _sizes(stated)
+            found = [self._size(one) for one in stated[:_MOST_TENSORS]]
+            sizes = tuple(one for one in found if one is not None)
+            self._sizes[id(stated)] = sizes if len(sizes) == len(found) else None
         return self._sizes[id(stated)]
+
+    def _size(self, stated: object) -> tuple[int, ...] | None:
+        """Size of a tensor; None where it is no list of numbers."""
+        if not isinstance(stated, list | tuple) or len(stated) > _MOST_DIMENSIONS:
+            return None
+        if id(stated) not in self._size_of:
+            numbers = [_whole(number) for number in stated]
+            known = tuple(number for number in numbers if number is not None)
+            self._size_of[id(stated)] = known if len(known) == len(numbers) else None
+        return self._size_of[id(stated)]
 
     def _all_texts(self, stated: object) -> tuple[str, ...] | None:
         if not isinstance(stated, list | tuple):
@@ -226,19 +240,6 @@ class _Entries:
             known = all(isinstance(text, str) for text in texts)
             self._texts[id(stated)] = tuple(text[:_MOST_TEXT] for text in texts) if known else None
         return self._texts[id(stated)]
-
-
-def _sizes(stated: list[Any] | tuple[Any, ...]) -> Sizes | None:
-    """Sizes of each tensor; None where they are no numbers."""
-    found = []
-    for one in stated[:_MOST_TENSORS]:
-        if not isinstance(one, list | tuple) or len(one) > _MOST_TEXT:
-            return None
-        numbers = [_whole(number) for number in one]
-        if None in numbers:
-            return None
-        found.append(tuple(number for number in numbers if number is not None))
-    return tuple(found)
 
 
 def _whole(value: object, least: int = 0) -> int | None:

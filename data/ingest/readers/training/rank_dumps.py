@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from data.ingest.reader import Source
 
 _HEAD = 16_384
-MOST_BYTES = 2_000_000_000
-"""Of one dump, unpacked: two thousand operations with their stacks are 20 MB."""
+MOST_BYTES = 100_000_000
+"""Of one dump, unpacked: two thousand operations are 0.5 MB, with their stacks 20 MB."""
 
 
 @dataclass
