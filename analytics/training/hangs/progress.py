@@ -34,6 +34,14 @@ class Group:
     ordinal: int = 0
     """Which of several groups of one description and the same ranks, in the order of creation."""
 
+    def __hash__(self) -> int:
+        """Of all fields, once: a group of a thousand ranks is looked up a million times."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.desc, self.ranks, self.ordinal))
+
 
 @dataclass(frozen=True)
 class Step:
@@ -170,10 +178,18 @@ class Progress:
 
     def lanes_of(self, group: Group) -> dict[int, Lane]:
         """Rank -> what it did in a group, of ranks with a dump."""
+        return self._of_group[group]
+
+    @cached_property
+    def _of_group(self) -> dict[Group, dict[int, Lane]]:
         return {
-            rank: self.lanes.get((rank, group), Lane()) for rank in group.ranks
-            if rank in self.dumps
-        }  # fmt: skip
+            group: {
+                rank: self.lanes.get((rank, group), Lane())
+                for rank in group.ranks
+                if rank in self.dumps
+            }
+            for group in self.groups
+        }
 
 
 def progress_of(dumps: Iterable[RankDump]) -> Progress:

@@ -290,9 +290,11 @@ def _weaker(waits: Waits) -> Iterator[Candidate]:
         if step is not None and n_against > n_for:
             reason = f"{n_against} ranks have the other order, {n_for} this one"
             yield Candidate(rank, "wrong order", step, "low", reason, _n_waiting(waits, rank))
-    most = max(ranks, key=lambda rank: _n_waiting(waits, rank))
-    for rank in sorted(waits.progress.dumps.keys() - ranks):
-        step = waits.by_rank[most][0].step
+    idle = sorted(waits.progress.dumps.keys() - ranks)
+    if len(idle) >= len(ranks):
+        return
+    step = waits.by_rank[min(ranks)][0].step
+    for rank in idle:
         yield Candidate(rank, "never joined", step, "low", "it has nothing pending, and others do",
                         0)  # fmt: skip
 

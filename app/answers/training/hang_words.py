@@ -112,7 +112,7 @@ def did(progress: Progress, found: Candidate) -> str:
 
 def evidence(hang: Hang) -> Iterator[str]:
     """Lines of the dumps on which the candidates rest."""
-    for candidate in hang.candidates:
+    for candidate in hang.candidates[:MOST_RANKS]:
         yield from _of(hang, candidate)
     for each in hang.mismatches:
         yield _differs(hang.progress, each)
