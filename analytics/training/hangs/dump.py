@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,6 +101,10 @@ class RankDump:
     host: str | None = None
     version: str | None = None
     nccl_version: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without places, which go by the identity of entries."""
+        return RankDump, tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     @cached_property
     def is_wrapped(self) -> bool:

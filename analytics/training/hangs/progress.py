@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from analytics.training.hangs.dump import COALESCED, Entry, GroupStatus
 
@@ -37,6 +37,10 @@ class Group:
     def __hash__(self) -> int:
         """Of all fields, once: a group of a thousand ranks is looked up a million times."""
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without its hash, which another process makes otherwise."""
+        return Group, (self.desc, self.ranks, self.ordinal)
 
     @cached_property
     def _hash(self) -> int:

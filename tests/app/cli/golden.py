@@ -56,7 +56,7 @@ def _words(store: Path, folder: Path) -> dict[str, str]:
         path = folder / f"{name}{endings.get(name, '.txt')}"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         words[name] = str(path)
-    words["dumps"] = str(_dumps(folder / "dumps"))
+    words["dumps"] = str(hung_dumps(folder / "dumps"))
     traces = sorted((store / "metrics" / "straggler_traces").glob("*.parquet"))
     return words | {
         "lives": str(LIVES),
@@ -70,7 +70,7 @@ def _words(store: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def _dumps(folder: Path) -> Path:
+def hung_dumps(folder: Path) -> Path:
     """Dumps of three ranks, of which one never joined."""
     folder.mkdir()
     config = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -240,3 +241,10 @@ def test_most_stacks_stand_in_one_function() -> None:
     assert standing(stacks[2:4]).dominant is None
     with pytest.raises(AnalysisError, match="stacks must hold a frame, got none"):
         standing([RankStack(0, ())])
+
+
+def test_what_was_judged_can_be_kept_and_judged_again() -> None:
+    found = hang([dump(rank, op(1), *[op(2, WAITS)] * (rank != 2)) for rank in range(4)])
+    kept = pickle.loads(pickle.dumps(found))
+    assert told(kept) == told(found)
+    assert told(hang(kept.progress.dumps.values())) == told(found)
