@@ -138,6 +138,10 @@ class _Interpreter:
 
     def line(self) -> str:
         """The text up to the end of the line."""
+        return self.raw_line().decode("utf-8", "replace")
+
+    def raw_line(self) -> bytes:
+        """The bytes up to the end of the line."""
         end = self.data.find(b"\n", self.at)
         if end < 0:
             raise _BrokenError(
@@ -145,7 +149,7 @@ class _Interpreter:
             )
         found = self.data[self.at : end]
         self.at = end + 1
-        return found.decode("utf-8", "surrogateescape")
+        return found
 
     def number(self, kind: struct.Struct) -> Any:
         """A number of fixed width."""
@@ -220,7 +224,7 @@ _PLAIN: dict[str, Callable[[_Interpreter], object]] = {
     "FLOAT": lambda one: float(one.line()),
     "BINFLOAT": lambda one: one.number(_F8_BIG),
     "STRING": lambda one: one.line()[1:-1],
-    "UNICODE": lambda one: one.line().encode("latin-1", "replace").decode("raw-unicode-escape"),
+    "UNICODE": lambda one: one.raw_line().decode("raw-unicode-escape"),
     "BINUNICODE": lambda one: one.take(one.number(_U4)).decode("utf-8", "replace"),
     "SHORT_BINUNICODE": lambda one: one.take(one.number(_U1)).decode("utf-8", "replace"),
     "BINUNICODE8": lambda one: one.take(one.number(_U8)).decode("utf-8", "replace"),

@@ -185,6 +185,12 @@ def test_a_folder_is_stored_by_job_and_read_back_alike(folder: Path, tmp_path: P
     assert hang(dumps).ranks == (7,)
 
 
+def test_a_folder_of_dumps_is_recognised(folder: Path, tmp_path: Path) -> None:
+    (folder / "_dump_3.gz").unlink()
+    (result,), *_ = ingest_files(tmp_path / "store", "auto", [str(folder)], Options(job_id="7"))
+    assert (result.source, result.rows_kept) == ("flight-recorder", 3)
+
+
 def test_a_job_that_one_cluster_knows_places_its_dumps(folder: Path, tmp_path: Path) -> None:
     root, at = tmp_path / "store", "2026-01-05T10:00:00"
     jobs = tmp_path / "jobs.txt"

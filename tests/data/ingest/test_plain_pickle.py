@@ -9,7 +9,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.errors import SourceError
@@ -27,6 +27,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
+@settings(max_examples=40)
 @given(value=VALUES.filter(lambda value: not _has_bytes(value)), protocol=st.integers(0, 5))
 def test_what_pickle_wrote_comes_out(value: Any, protocol: int) -> None:
     assert plain_pickle(pickle.dumps(value, protocol), "dump") == value

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from analytics.training.hangs.stacks import RankStack
 
 _ID_DIGITS = 24
+_BEGINNING = 400
+"""Characters in which a stack begins: a job's log may hold one further down."""
 _EARLIEST_NS, _LATEST_NS = 946_684_800 * 10**9, 4_102_444_800 * 10**9
 _DUMPS = ("dump_id", "rank", "host", "dumped_at", "version", "nccl_version", "process_groups",
           "file")  # fmt: skip
@@ -38,7 +40,7 @@ def sniff(head: str) -> bool:
     start = head.lstrip("\ufeff \t\r\n")[:1]
     if start == "{":
         return '"pg_config"' in head or '"nccl_version"' in head or '"pg_status"' in head
-    return (start == "\ufffd" and head[1:2] < "\x06") or is_stack(head)
+    return (start == "\ufffd" and head[1:2] < "\x06") or is_stack(head[:_BEGINNING])
 
 
 def read(
