@@ -31,8 +31,10 @@ OF_LIBRARY = {
 """Library -> packages that may import it; its parts count as it."""
 OF_ANALYTICS = {
     "data.ingest": "errors failures.log_classifier.sieve nodes.links.samples nodes.machines.samples "
-    "training.stragglers.operations training.stragglers.trace",
-    "data.queries": "failures.mass_failures failures.taxonomy failures.xid frames",
+    "training.hangs.dump training.hangs.stacks training.stragglers.operations "
+    "training.stragglers.trace",
+    "data.queries": "failures.mass_failures failures.taxonomy failures.xid frames "
+    "training.hangs.dump training.hangs.stacks",
     "data.site": "efficiency.run_rule errors failures.precedence failures.taxonomy "
     "fleet.node_identity",
     "data.synthetic": "",

@@ -212,6 +212,7 @@ def _read(
 
         yield _understood(writer, reader, options, shown, read_all)
         return
+    named = known_readers().get(source)
     with opened(
         name,
         writer.workdir,
@@ -219,9 +220,9 @@ def _read(
         called=called,
         partial=options.partial,
         limits=options.limits,
+        pickled=source == "auto" or (named is not None and named.reads_pickle),
     ) as found:
-        reader = known_readers().get(source)
-        any_length = reader is not None and reader.any_length
+        any_length = named is not None and named.any_length
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
             writer.expect(found.path.stat().st_size)

@@ -185,6 +185,8 @@ class Reader:
     any_length: bool = False
     """Whether lines over the limit are read too; else they are rejected, and an empty line stands
     for each."""
+    reads_pickle: bool = False
+    """Whether it reads pickles, which are no text."""
     lines_alone: bool = False
     """Whether each line is a record whatever stands before it: of a file that grew `faultline
     collect` reads the end."""

@@ -32,8 +32,22 @@ def folder_reader(source: str, name: str) -> Reader | None:
     except OSError as error:
         raise SourceError(f"{name}: cannot be read ({error.strerror}): check the path") from None
     known = known_readers()
-    asked = known.values() if source == "auto" else filter(None, [known.get(source)])
-    return next((reader for reader in asked if reader.read_folder is not None), None)
+    if source != "auto":
+        asked = known.get(source)
+        return asked if asked is not None and asked.read_folder is not None else None
+    readers = [reader for reader in known.values() if reader.read_folder is not None]
+    head = _first_head(Path(name))
+    return next((reader for reader in readers if reader.sniff(head)), readers[0])
+
+
+def _first_head(folder: Path) -> str:
+    """How the first file of a folder begins; empty where none can be read."""
+    try:
+        first = min(path for path in folder.iterdir() if path.is_file())
+        with first.open(encoding="utf-8-sig", errors="replace") as stream:
+            return stream.read(SNIFFED_CHARACTERS)
+    except (OSError, ValueError):
+        return ""
 
 
 def reader_of(source: str, found: Source) -> Reader:

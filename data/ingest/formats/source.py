@@ -41,6 +41,8 @@ BINARY_RATIO = 0.05
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _TAR, _TAR_AT = b"ustar", 257
 PARQUET = b"PAR1"
+_PICKLE = re.compile(rb"\x80[\x00-\x05]")
+"""How a pickle of protocol 2 and later begins, and no UTF-8."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NULS = re.compile("\0+")
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1b"))
@@ -51,6 +53,11 @@ def is_parquet(path: Path) -> bool:
     """Whether a file begins as Parquet does."""
     with path.open("rb") as stream:
         return stream.read(len(PARQUET)) == PARQUET
+
+
+def is_pickle(data: bytes) -> bool:
+    """Whether bytes begin as a pickle of protocol 2 and later does."""
+    return _PICKLE.match(data) is not None
 
 
 def is_packed(path: Path) -> bool:
@@ -82,12 +89,13 @@ def opened(
     called: str | None = None,
     partial: bool | None = None,
     limits: Limits = DEFAULTS,
+    pickled: bool = False,
 ) -> Iterator[Source]:
     """The input called `name` (`-` for standard input), readable until the block is left.
 
     `called` is its name for people, where it lies under another one (an upload does). Of an
     archive that is cut off or damaged, what precedes the break is read where `partial` says so;
-    None where nobody can say it.
+    None where nobody can say it. A pickle is let through where `pickled` says so.
 
     The bytes are hashed and checked in one pass. A plain UTF-8 file is read where it lies; any
     other is written to `workdir`: decompressed, with U+FFFD for bytes that are not UTF-8 and a
@@ -104,9 +112,9 @@ def opened(
     try:
         with nullcontext(raw) if name == "-" else raw:
             opened_input = _scan(
-                called or name,
                 raw,
                 copy,
+                text=_TextCheck(called or name, limits.line_bytes, pickled=pickled),
                 path=Path(name) if name != "-" else None,
                 modified_at=modified_at,
                 limits=limits,
@@ -167,23 +175,23 @@ class _Hashed:
 
 
 def _scan(
-    name: str,
     raw: BinaryIO,
     copy: Path,
     *,
+    text: _TextCheck,
     path: Path | None,
     modified_at: datetime,
     limits: Limits,
     progress: Callable[[str], None],
 ) -> Source:
     """Hashes, decompresses and checks the whole input; writes a copy only where it must."""
+    name = text.name
     head = raw.read(8)
     if not head:
         raise EmptySourceError(f"{name}: is empty: nothing to read")
     hashed = _Hashed(raw, head)
     kind = _kind(head)
     in_place = path if kind is None and path is not None and path.is_file() else None  # no pipe
-    text = _TextCheck(name, limits.line_bytes)
     with Path(os.devnull if in_place else copy).open("wb") as target:
         truncated = _pass_on(_unpacked(name, hashed, kind, limits), text, target, progress)
     while truncated and hashed.read(CHUNK):  # what lies behind the break belongs to the hash
@@ -303,8 +311,9 @@ def _zstd_blocks(stream: BinaryIO) -> Iterator[bytes]:
 class _TextCheck:
     """Watches whether the blocks of an input are UTF-8 text without NUL, and how long lines are."""
 
-    def __init__(self, name: str, longest: int) -> None:
-        self.name, self._parquet, self._plain = name, False, True
+    def __init__(self, name: str, longest: int, *, pickled: bool) -> None:
+        self.name, self._binary, self._plain = name, False, True
+        self._pickled = pickled
         self._longest, self._n_begun = longest, 0
         self.has_long_lines = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
@@ -313,13 +322,13 @@ class _TextCheck:
     def feed(self, block: bytes) -> None:
         """Takes the next bytes; refuses a binary file at its first block."""
         if self.n_bytes == 0:
-            self._parquet = block.startswith(PARQUET)
-            if not self._parquet:
+            self._binary = block.startswith(PARQUET) or (self._pickled and is_pickle(block))
+            if not self._binary:
                 _refuse_binary(self.name, block[:SAMPLED])
-        if self._plain and not self._parquet:
+        if self._plain and not self._binary:
             ascii_only = block.isascii() and self._decoder.getstate()[0] == b""
             self._plain = b"\0" not in block and (ascii_only or self._decodes(block))
-        if not self._parquet and not self.has_long_lines:
+        if not self._binary and not self.has_long_lines:
             self._measure(block)
         self.n_bytes += len(block)
 
@@ -336,7 +345,7 @@ class _TextCheck:
 
     def is_plain(self) -> bool:
         """Whether all of it was such text (or not text at all)."""
-        return self._parquet or (self._plain and self._decodes(b"", final=True))
+        return self._binary or (self._plain and self._decodes(b"", final=True))
 
     def _decodes(self, block: bytes, *, final: bool = False) -> bool:
         try:

@@ -56,6 +56,7 @@ def _words(store: Path, folder: Path) -> dict[str, str]:
         path = folder / f"{name}{endings.get(name, '.txt')}"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         words[name] = str(path)
+    words["dumps"] = str(hung_dumps(folder / "dumps"))
     traces = sorted((store / "metrics" / "straggler_traces").glob("*.parquet"))
     return words | {
         "lives": str(LIVES),
@@ -67,6 +68,27 @@ def _words(store: Path, folder: Path) -> dict[str, str]:
         "node": _first(store, "SELECT min(node) FROM nodes"),
         "query": "SELECT * FROM failures ORDER BY ALL LIMIT 5",
     }
+
+
+def hung_dumps(folder: Path) -> Path:
+    """Dumps of three ranks, of which one never joined."""
+    folder.mkdir()
+    config = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}}
+    for rank in range(3):
+        entry = {
+            "record_id": 0,
+            "pg_id": 0,
+            "process_group": ["0", "default_pg"],
+            "collective_seq_id": 1,
+            "is_p2p": False,
+            "profiling_name": "nccl:all_reduce",
+            "state": "started",
+        }
+        dump = {"version": "2.9", "pg_config": config, "entries": [entry] * (rank != 1)}
+        (folder / f"_dump_{rank}").write_text(json.dumps(dump), encoding="utf-8")
+        stack = f'Process 1: python\nPython v3.11\n\nThread 1 (idle): "MainThread"\n    f{rank} (a.py:1)\n'
+        (folder / f"stack_{rank}").write_text(stack, encoding="utf-8")
+    return folder
 
 
 def _first(store: Path, query: str) -> str:

@@ -222,6 +222,7 @@ def test_readers_are_found_and_listed_by_their_place() -> None:
         "redfish", "nvsentinel", "gpud", "k8s-events", "failure-log", "node-inventory", "tickets",
         "node-facts", "job-log", "loki", "elasticsearch", "dcgm",
         "infiniband", "prometheus-json", "training-metrics", "straggler-trace",
+        "flight-recorder",
     ]  # fmt: skip
 
 

@@ -465,6 +465,7 @@ HEADS = {
     "elasticsearch": b'{"@timestamp":"2026-01-05T00:00:00Z","message":"x"}\n',
     "training-metrics": b"step,time,loss\n1,2026-01-01T00:00:00,1\n",
     "straggler-trace": b"step,dp_rank,stage,optype,seq_id,mc,start_ts,duration\n",
+    "flight-recorder": b'{"rank": 0, "entries": [\n',
 }
 READ = """
 import re, sys, time

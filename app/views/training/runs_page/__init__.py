@@ -1,1 +1,1 @@
-"""Tabs of the page Planner."""
+"""Tabs of the page Runs."""

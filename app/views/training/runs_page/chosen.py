@@ -23,6 +23,11 @@ class ChosenRun:
     cluster: str
     run_id: str
 
+    @property
+    def says(self) -> str:
+        """What it is, in a line."""
+        return f"Run {self.run_id} of cluster {self.cluster}"
+
 
 def chosen_run(found: pd.DataFrame) -> ChosenRun | None:
     """The run that the address names, else the one that logged last; None without any.

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import streamlit as st
-
-from app.answers.training import corruption as question
+from app.answers.training import corruption
 from app.ask.cached import ask
 from app.show import page
-from app.words import escaping
+from app.widgets import page_head
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from app.show.scope import Scope
+    from app.views.training.runs_page.chosen import ChosenRun
 
 
-class Run(Protocol):
-    """The run that the page is about."""
-
-    @property
-    def cluster(self) -> str:
-        """Its cluster."""
-
-    @property
-    def run_id(self) -> str:
-        """Its name in the store."""
-
-
-def corruption(run: Run, scope: Scope) -> None:
+def show(head: DeltaGenerator, run: ChosenRun, scope: Scope) -> None:
     """Draws the suspects of a run."""
-    found = question.answer(ask, run.cluster, run.run_id)
-    st.subheader(escaping.escaped(found.sentence), anchor=False)
+    found = corruption.answer(ask, run.cluster, run.run_id)
+    with head:
+        page_head.of_one(found.sentence, run.says, scope, terms=found.terms)
     page.headlines(found.numbers, scope)
+    page.notes(found.notes)
     page.blocks(found.blocks, scope)
-    for text in found.notes:
-        st.caption(escaping.escaped(text))

@@ -9,8 +9,11 @@ import streamlit as st
 from app.answers.training import stability
 from app.ask.cached import ask
 from app.show import page
+from app.widgets import page_head
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from app.answers.training.stability import RunStability
     from app.show.scope import Scope
     from app.views.training.runs_page.chosen import ChosenRun
@@ -34,12 +37,14 @@ def further_chosen(plain: RunStability) -> tuple[str, ...]:
     return tuple(named)
 
 
-def show(run: ChosenRun, scope: Scope) -> None:
+def show(head: DeltaGenerator, run: ChosenRun, scope: Scope) -> None:
     """Episodes, what stands beside them, and what could be judged."""
     plain = ask(stability.measured, run.cluster, run.run_id)
     further = further_chosen(plain)
     found = ask(stability.measured, run.cluster, run.run_id, further) if further else plain
     answer = stability.answer(found)
+    with head:
+        page_head.of_one(answer.sentence, answer.about, scope, terms=answer.terms)
     page.headlines(answer.numbers, scope)
     page.notes(answer.notes)
     page.blocks(answer.blocks, scope)

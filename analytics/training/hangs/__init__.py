@@ -1,0 +1,1 @@
+"""Hangs: which rank never joined which collective, by flight-recorder dumps of the ranks."""
