@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 RUN = "coalesce(run_id, job_id)"
 """A run; where the store does not know the job of its rows, the job is one by itself."""
 _LOGGED = Filter(columns=("cluster",), within="logged_at", undated=True)
+_DUMPED = Filter(columns=("cluster",), within="dumped_at", undated=True)
 _NUMBERS = ("loss", "grad_norm", "step_time_s", "throughput", "learning_rate", "loss_scale")
 _OF_RUN = f"cluster = $cluster AND {RUN} = $run"
 MOST_RUNS = 10_000
@@ -23,20 +24,34 @@ MOST_RUNS = 10_000
 
 
 def runs(store: Store, selection: Selection) -> pd.DataFrame:
-    """Runs that logged steps in a selection, the one that logged last first.
+    """Runs that logged steps or dumped their ranks in a selection, the last to do so first.
 
     Columns cluster, run_id, n_rows, n_attempts, first_step, last_step, first_at, last_at, n_ranks,
-    last_loss, and n_<series> a number column: rows that hold it.
+    last_loss, n_<series> a number column (rows that hold it), n_dumps.
     """
     counts = ", ".join(f"count({name}) AS n_{name}" for name in _NUMBERS)
     return store.frame(
-        f"""SELECT cluster, {RUN} AS run_id, count(*) AS n_rows,
-              count(DISTINCT attempt_key) AS n_attempts, count(DISTINCT rank) AS n_ranks,
-              min(step) AS first_step, max(step) AS last_step,
-              min(logged_at) AS first_at, max(logged_at) AS last_at,
-              arg_max(loss, step) AS last_loss, {counts}
-            FROM training_metrics WHERE {_LOGGED.where(selection)}
-            GROUP BY ALL ORDER BY last_at DESC NULLS LAST, run_id, cluster LIMIT {MOST_RUNS}""",
+        f"""WITH logged AS (
+              SELECT cluster, {RUN} AS run_id, count(*) AS n_rows,
+                count(DISTINCT attempt_key) AS n_attempts, count(DISTINCT rank) AS n_ranks,
+                min(step) AS first_step, max(step) AS last_step,
+                min(logged_at) AS first_at, max(logged_at) AS last_at,
+                arg_max(loss, step) AS last_loss, {counts}
+              FROM training_metrics WHERE {_LOGGED.where(selection)} GROUP BY ALL),
+            dump AS (
+              SELECT cluster, job_id, dumped_at, rank FROM flight_dumps
+              UNION ALL SELECT cluster, job_id, dumped_at, rank FROM rank_stacks),
+            named AS (
+              SELECT cluster, job_id, max(run_id) AS run_id FROM jobs
+              SEMI JOIN dump USING (cluster, job_id) GROUP BY ALL),
+            dumped AS (
+              SELECT cluster, {RUN} AS run_id, count(*) AS n_dumps, max(dumped_at) AS dumped_at
+              FROM dump LEFT JOIN named USING (cluster, job_id)
+              WHERE {_DUMPED.where(selection)} GROUP BY ALL)
+            SELECT * REPLACE (greatest(last_at, dumped_at) AS last_at,
+                coalesce(n_rows, 0) AS n_rows) EXCLUDE (dumped_at)
+            FROM logged FULL JOIN dumped USING (cluster, run_id)
+            ORDER BY last_at DESC NULLS LAST, run_id, cluster LIMIT {MOST_RUNS}""",
         selection.parameters,
     )
 

@@ -36,6 +36,7 @@ RUNS = (
     Column("last_step", "Last step", "count"),
     Column("n_rows", "Rows", "count"),
     Column("n_attempts", "Attempts", "count"),
+    Column("n_dumps", "Dumps of ranks", "count", none="none"),
     Column("last_loss", "Last loss", "number", none="no loss logged"),
     Column("first_at", "First logged", "time", none="no time logged"),
     Column("last_at", "Last logged", "time", none="no time logged"),
@@ -73,8 +74,8 @@ def answer(ask: Ask, selection: Selection) -> Answer:
     """The runs of a selection that logged steps."""
     found = ask(listed, selection)
     count = numbers.counted(len(found), "run")
-    sentence = f"{count} logged its steps." if len(found) == 1 else f"{count} logged their steps."
-    table = Table("training_runs", "Runs that logged their steps", RUNS, found)
+    sentence = f"{count} logged {'its' if len(found) == 1 else 'their'} steps or dumped ranks."
+    table = Table("training_runs", "Runs that logged steps or dumped their ranks", RUNS, found)
     return Answer(
         sentence if len(found) else "No run logged its steps in this selection.",
         blocks=(table,) if len(found) else (NO_RUN,),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from app.words.terms import Term
 
+_RUNS = ("runs",)
+
 SILENT_CORRUPTION = Term(
     "Silent data corruption",
     "A wrong result that nothing reports: no error, no XID, no failed check. The loss may look as "
     "ever while parameters drift; only a comparison of what must be equal proves it.",
     source="He et al., arXiv 2502.12340",
+    pages=_RUNS,
 )
 SUSPECTS = Term(
     "Suspects",
     "Ranks whose logged series speak against them. A suspect is a rank to test again, not one that "
     "is known to be broken.",
+    pages=_RUNS,
 )
 SUSPECT_GRADE = Term(
     "Evidence",
@@ -21,6 +25,7 @@ SUSPECT_GRADE = Term(
     "all ranks by construction is not, a rank moved away from the others and stays, or lay far "
     "outside three times. Weak: once or twice, as one bad batch makes it too.",
     of_column=True,
+    pages=_RUNS,
 )
 SUSPECT_P = Term(
     "Chance",
@@ -28,17 +33,20 @@ SUSPECT_P = Term(
     "out over the series so that a sound run has a suspect in one of 100 cases. Empty where no "
     "chance is in it: numbers that must be equal are not.",
     of_column=True,
+    pages=_RUNS,
 )
 SUSPECT_NODE = Term(
     "Node to test",
     "Rank divided by the GPUs of a node, in the order of the node list of the attempt that logged "
     "the step: right where ranks were laid out in that order, as is usual.",
     of_column=True,
+    pages=_RUNS,
 )
 SERIES_SEEN = Term(
     "Indicators seen",
     "Indicators of silent corruption of which ranks could be compared: checksums, gradient norm, "
     "loss, norms of queries and keys, attention entropy, cosine of updates.",
+    pages=_RUNS,
 )
 INJECTION = Term(
     "Injection",

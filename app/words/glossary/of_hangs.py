@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.words.terms import Term
 
-_RUNS: tuple[str, ...] = ()
+_RUNS = ("runs",)
 HANG_SOURCE = "PyTorch, flight recorder tutorial and torch/distributed/flight_recorder"
 RANKS_SEEN = Term(
     "Ranks seen",

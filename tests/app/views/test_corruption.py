@@ -17,7 +17,9 @@ from data.publish import writer
 from data.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from streamlit.testing.v1 import AppTest
 
     from app.answers.content import Answer
 
@@ -111,21 +113,12 @@ def test_what_no_rank_logged_cannot_be_judged(store: Store, run: str) -> None:
     assert len(found.table("not_seen")) == 7
 
 
-def test_the_tab_shows_what_the_answer_says(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from streamlit.testing.v1 import AppTest
-
-    monkeypatch.setenv("FAULTLINE_STORE", str(store.root))
-
-    def tab() -> None:
-        from types import SimpleNamespace
-
-        from app.views.training.runs_page.corruption import corruption
-        from app.widgets import filter_bar
-
-        scope = filter_bar.of_store()
-        corruption(SimpleNamespace(cluster="c", run_id="differs"), scope)
-
-    page = AppTest.from_function(tab, default_timeout=60).run()
+def test_the_tab_shows_what_the_answer_says(
+    store: Store, open_page: Callable[..., AppTest]
+) -> None:
+    page = open_page(
+        store.root, "views/training/runs.py", run="differs", runs_tab="Corruption", period="all"
+    )
     assert not page.exception
-    assert page.subheader[0].value.startswith("Test rank 6 (n1) again")
+    assert page.title[0].value.startswith("Test rank 6 (n1) again")
     assert [metric.label for metric in page.metric] == ["Suspects", "Indicators seen"]
