@@ -17,7 +17,7 @@ from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.formats.text_columns import KEPT
 from data.ingest.reader import told_rejected
 from data.ingest.readers import known_readers
-from data.ingest.readers.training import clean_steps, training_metrics
+from data.ingest.readers.training import clean_steps, training_lines, training_metrics
 from data.ingest.readers.training.quantities import DURATIONS, NUMBERS
 from data.ingest.readers.training.step_columns import EVENT_CODE, streamed
 from data.ingest.recognition import SNIFFED_CHARACTERS
@@ -117,6 +117,8 @@ def _reader_of(source: Source) -> Reader:
         head = stream.read(SNIFFED_CHARACTERS)
     known = {name: one for name, one in known_readers().items() if one.fills == (_TABLE,)}
     matches = [name for name, reader in known.items() if reader.sniff(head)]
+    if not matches and training_lines.holds_steps(source.path):
+        return training_lines.READER  # a job says much before its first step
     if len(matches) != 1:
         said = f"looks like {' and '.join(matches)}" if matches else "holds no logged steps"
         raise SourceError(f"{source.name}: {said}: give one of {', '.join(known)}")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import zstandard
 
 from data.errors import EmptySourceError, SourceError
+from data.ingest.formats.event_files import is_event_file
 from data.ingest.formats.unsupported import told_binary
 from data.ingest.reader import RAW_LIMIT, Rejections, Source
 from data.limits import DEFAULTS, Limits
@@ -119,9 +120,10 @@ def opened(
             told = f"{opened_input.name}: {opened_input.truncated}"
             raise SourceError(f"{told}: copy it again, or {otherwise}")
         yield opened_input
-    except UnicodeDecodeError:  # all but Parquet is valid UTF-8 here
+    except UnicodeDecodeError:  # all but what is binary is valid UTF-8 here
+        what = "Parquet" if is_parquet(opened_input.path) else "an event file of TensorBoard"
         raise SourceError(
-            f"{called or name}: is Parquet, and this reads text: give the log itself"
+            f"{called or name}: is {what}, and this reads text: give the log itself"
         ) from None
     finally:
         copy.unlink(missing_ok=True)
@@ -304,7 +306,7 @@ class _TextCheck:
     """Watches whether the blocks of an input are UTF-8 text without NUL, and how long lines are."""
 
     def __init__(self, name: str, longest: int) -> None:
-        self.name, self._parquet, self._plain = name, False, True
+        self.name, self._binary, self._plain = name, False, True
         self._longest, self._n_begun = longest, 0
         self.has_long_lines = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
@@ -313,13 +315,13 @@ class _TextCheck:
     def feed(self, block: bytes) -> None:
         """Takes the next bytes; refuses a binary file at its first block."""
         if self.n_bytes == 0:
-            self._parquet = block.startswith(PARQUET)
-            if not self._parquet:
+            self._binary = block.startswith(PARQUET) or is_event_file(block)
+            if not self._binary:
                 _refuse_binary(self.name, block[:SAMPLED])
-        if self._plain and not self._parquet:
+        if self._plain and not self._binary:
             ascii_only = block.isascii() and self._decoder.getstate()[0] == b""
             self._plain = b"\0" not in block and (ascii_only or self._decodes(block))
-        if not self._parquet and not self.has_long_lines:
+        if not self._binary and not self.has_long_lines:
             self._measure(block)
         self.n_bytes += len(block)
 
@@ -335,8 +337,8 @@ class _TextCheck:
         self._n_begun = len(block) - max(begin, block.rfind(b"\n") + 1)
 
     def is_plain(self) -> bool:
-        """Whether all of it was such text (or not text at all)."""
-        return self._parquet or (self._plain and self._decodes(b"", final=True))
+        """Whether all of it was such text (or a binary format that a reader takes)."""
+        return self._binary or (self._plain and self._decodes(b"", final=True))
 
     def _decodes(self, block: bytes, *, final: bool = False) -> bool:
         try:
