@@ -17,9 +17,16 @@ from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.formats.text_columns import KEPT
 from data.ingest.reader import told_rejected
 from data.ingest.readers import known_readers
-from data.ingest.readers.training import clean_steps, training_lines, training_metrics
+from data.ingest.readers.training import (
+    clean_steps,
+    mlflow,
+    tensorboard,
+    training_lines,
+    training_metrics,
+)
 from data.ingest.readers.training.quantities import DURATIONS, NUMBERS
 from data.ingest.readers.training.step_columns import EVENT_CODE, streamed
+from data.ingest.readers.training.steps_table import ASKED
 from data.ingest.recognition import SNIFFED_CHARACTERS
 
 if TYPE_CHECKING:
@@ -83,7 +90,8 @@ class LoggedSteps:
 
 
 def logged_steps(path: Path, options: Options) -> LoggedSteps:
-    """Logged steps of a file (CSV, or of any other reader of training metrics).
+    """Logged steps of a file (CSV, or of any other reader of training metrics), or of a folder of
+    event files or of MLflow.
 
     The run need not be named. Times without a zone are of `--timezone`, else UTC, which a notice
     says. Restarts, several writers and steps out of order stay as the source states them.
@@ -98,17 +106,31 @@ def logged_steps(path: Path, options: Options) -> LoggedSteps:
     with (
         tempfile.TemporaryDirectory() as folder,
         duckdb.connect(config={"temp_directory": folder}) as connection,
-        opened(
-            str(path),
-            Path(folder),
-            options.progress,
-            partial=options.partial,
-            limits=options.limits,
-        ) as found,
-        without_long_lines(found, options.limits, Path(folder)) as source,
     ):
         connection.execute("SET TimeZone = 'UTC'")
-        return _read(_reader_of(source), source, options, connection)
+        if path.is_dir():
+            return _of_folder(path, options, connection, Path(folder))
+        with (
+            opened(
+                str(path),
+                Path(folder),
+                options.progress,
+                partial=options.partial,
+                limits=options.limits,
+            ) as found,
+            without_long_lines(found, options.limits, Path(folder)) as source,
+        ):
+            return _read(_reader_of(source), source, options, connection)
+
+
+def _of_folder(
+    folder: Path, options: Options, connection: duckdb.DuckDBPyConnection, workdir: Path
+) -> LoggedSteps:
+    """Steps of a folder of event files, else of one of MLflow's file store."""
+    has_events = next(folder.rglob("*tfevents*"), None) is not None
+    module = tensorboard if has_events else mlflow
+    source, batch = module.read_folder(folder, options, connection, workdir)
+    return _of_batch(batch, module.READER, source, connection)
 
 
 def _reader_of(source: Source) -> Reader:
@@ -183,7 +205,8 @@ def _of_batch(
     found = streamed(relation, n_rows)
     series = _series(connection, n_rows) if "series" in present else {}
     n_skipped = sum(batch.skipped_by_reason.values())
-    notices = (*source.notices(), *batch.notices)
+    told = (text for text in batch.notices if not text.startswith(ASKED.noted[1]))  # both are kept
+    notices = (*source.notices(), *told)
     return _checked(
         _Columns(found.columns, series, found.words["named"]),
         told=_Told(reader.name, batch.rows_read, n_skipped, batch.rejected.by_reason, notices),

@@ -37,8 +37,6 @@ _TEXTS = (
     _format(r"(?:- )?apiVersion: |---\s*\napiVersion: ", "YAML of Kubernetes",
             "JSON: kubectl get pods -A -o json (k8s-pods), nodes (k8s-nodes), events (k8s-events), "
             "workloads.kueue.x-k8s.io (k8s-workloads)"),
-    _format(r'"?Step"?,"?[^,\n"]+ - [^,\n"]+', "an export of Weights & Biases' page",
-            "metrics with the columns step, time, loss (training-metrics)"),
     _format(r"(?:#+ |<!DOCTYPE|<html)", "a document", "give the file that a tool wrote"),
     _format(r'\{\s*"cells"\s*:', "a notebook", "give the file that a tool wrote"),
 )  # fmt: skip

@@ -2,7 +2,8 @@
 
 A value is one point of a series: run, name, step, time, number. Points of one run and step are one
 row. Where a series goes back or repeats a step, the run was restarted, and its rows begin anew; a
-series that goes on stays with the others.
+series that goes on stays with the others. Files of writers that share a series, such as restarts
+and ranks, keep rows of their own; others complete each other.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from data.ingest.readers.training.step_records import StepRecords, Value
 
@@ -25,6 +26,8 @@ class Point(NamedTuple):
     """Seconds since 1970; None where none is stated."""
     value: float
     line_no: int = 0
+    writer: int = 0
+    """File that holds it."""
 
 
 class Row(NamedTuple):
@@ -63,11 +66,13 @@ def rows_of(points: Sequence[Point]) -> Iterator[Row]:
     [{'step': 1, 'logged_at': 10.0, 'loss': 2.5, 'lr': 0.001}, {'step': 1, 'logged_at': 60.0,
     'loss': 2.5}]
     """
-    runs: dict[str | None, _Run] = {}
-    rows: dict[tuple[str | None, int, int], Row] = {}
+    together = _writers_together(points)
+    runs: dict[tuple[str | None, int], _Run] = {}
+    rows: dict[tuple[str | None, int, int, int], Row] = {}
     for point in points:
-        start = runs.setdefault(point.run, _Run()).start_of(point)
-        key = (point.run, start, point.step)
+        writers = together[point.run, point.writer]
+        start = runs.setdefault((point.run, writers), _Run()).start_of(point)
+        key = (point.run, writers, start, point.step)
         if key not in rows:
             named: dict[str, Value] = {"step": point.step, "logged_at": point.at_s}
             if point.run is not None:
@@ -76,6 +81,23 @@ def rows_of(points: Sequence[Point]) -> Iterator[Row]:
         values = rows[key].values
         values[point.name if point.name not in _OWN else f"{point.name}/value"] = point.value
     yield from rows.values()
+
+
+def _writers_together(points: Iterable[Point]) -> dict[tuple[str | None, int], int]:
+    """Run and writer -> number of the group of writers whose series complete each other."""
+    series: dict[tuple[str | None, int], set[str]] = {}
+    for point in points:
+        series.setdefault((point.run, point.writer), set()).add(point.name)
+    groups: dict[str | None, list[set[str]]] = {}
+    found: dict[tuple[str | None, int], int] = {}
+    for (run, writer), names in series.items():
+        of_run = groups.setdefault(run, [])
+        free = next((n for n, held in enumerate(of_run) if not held & names), len(of_run))
+        if free == len(of_run):
+            of_run.append(set())
+        of_run[free] |= names
+        found[run, writer] = free
+    return found
 
 
 _OWN = frozenset(("step", "logged_at", "run_id"))

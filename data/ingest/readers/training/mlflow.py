@@ -16,6 +16,7 @@ from sys import float_info
 from typing import TYPE_CHECKING
 
 from data.errors import SourceError
+from data.ingest.formats.delimited_rows import rows_of_csv
 from data.ingest.formats.json_records import JsonRecords
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.training.joined import Point, add_joined
@@ -144,26 +145,15 @@ def _of_csv(source: Source, header: str) -> Iterator[Taken]:
             f"{source.name}: is no metrics of MLflow: give CSV with the columns run_id, key, "
             "value, step, timestamp"
         )
-    with source.path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-        rows = csv.reader(stream, delimiter=_delimiter(header))
-        next((row for row in rows if row), None)
-        while (row := _next(rows)) is not None:
-            raw, line_no = ",".join(row), rows.line_num
-            if not row:
-                continue
-            if len(row) <= max(columns.values()):
-                yield line_no, raw, RecordError("fields do not fit the header")
-            else:
-                named = {name: row[place] for name, place in columns.items()}
-                yield line_no, raw, _point(line_no, named)
-
-
-def _next(rows: Iterator[list[str]]) -> list[str] | None:
-    """The next row; one field of what is no CSV, None at the end."""
-    try:
-        return next(rows, None)
-    except csv.Error:
-        return ["no CSV"]
+    rows = rows_of_csv(source, _delimiter(header))
+    next(rows, None)
+    for line_no, row in rows:
+        raw = ",".join(row)
+        if len(row) <= max(columns.values()):
+            yield line_no, raw, RecordError("fields do not fit the header")
+        else:
+            named = {name: row[place] for name, place in columns.items()}
+            yield line_no, raw, _point(line_no, named)
 
 
 def _of_store(source: Source) -> Iterator[Taken]:
@@ -243,9 +233,9 @@ READER = Reader(
     "metrics of MLflow",
     export="CSV of run_id, key, value, step, timestamp; JSON of get-history; the folder mlruns",
     reads=(
-        "metrics of MLflow: its file store (`mlruns`, or a file `<run>/metrics/<name>`), JSON of its REST "
-        "interface, or CSV with run_id, key, value, step and timestamp; values of one step are one "
-        "row"
+        "metrics of MLflow: its file store (`mlruns`, or a file `<run>/metrics/<name>`), JSON of "
+        "its REST interface, or CSV with run_id, key, value, step and timestamp; values of one "
+        "step are one row"
     ),
     script=(
         "# all metrics of a run, from the database of the tracking server\n"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800
-_OTHER_AXIS = re.compile(r" vs (?:samples|tokens|gigaflops|steps)\b")
+_OTHER_AXIS = re.compile(r"[ _]vs[ _](?:samples|tokens|gigaflops|steps)\b")
 """Series of Megatron-LM whose step counts something else."""
 
 
@@ -64,7 +64,7 @@ def read_folder(
     for relative, source in found.files(_is_event_file, reading.records, workdir):
         parent = PurePosixPath(relative).parent.as_posix()
         run = folder.name if parent == "." else parent
-        reading.take(source, None if options.job_id or options.run_id else run)
+        reading.take(source, run)
         options.progress(f"{shown}: {found.n_files:,} files")
     if not found.n_files:
         raise SourceError(f"{shown}: no event file lies in it: give the folder of --logdir")
@@ -83,7 +83,7 @@ class _Reading(NamedTuple):
 
     def take(self, source: Source, run: str | None) -> None:
         """Takes the scalars of a file."""
-        records = self.records
+        records, writer = self.records, len(self.points)
         with source.path.open("rb") as stream:
             for number, event in enumerate(events(stream), 1):
                 if number % PROGRESS_RECORDS == 0:
@@ -102,11 +102,15 @@ class _Reading(NamedTuple):
                     if _OTHER_AXIS.search(tag):
                         records.skipped["other_axis"] += 1
                     else:
-                        self.points.append(Point(run, tag, event.step, at_s, value, number))
+                        point = Point(run, tag, event.step, at_s, value, number, writer)
+                        self.points.append(point)
 
     def batch(self, connection: duckdb.DuckDBPyConnection) -> Batch:
-        """All of it."""
-        add_joined(self.points, self.records)
+        """All of it; a single run is called as the caller says."""
+        options, points = self.records.options, self.points
+        if (options.job_id or options.run_id) and len({point.run for point in points}) == 1:
+            points = [point._replace(run=None) for point in points]
+        add_joined(points, self.records)
         return self.records.batch(connection)
 
 
