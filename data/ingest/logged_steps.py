@@ -26,6 +26,7 @@ from data.ingest.readers.training import (
 )
 from data.ingest.readers.training.quantities import DURATIONS, NUMBERS
 from data.ingest.readers.training.step_columns import EVENT_CODE, streamed
+from data.ingest.readers.training.step_records import NO_JOB
 from data.ingest.readers.training.steps_table import ASKED
 from data.ingest.recognition import SNIFFED_CHARACTERS
 
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 STEP, SAVED, LOADED = 0, 1, 2
 """Codes of `checkpoint_event`."""
 _TABLE = "training_metrics"
-_NO_JOB = "(no job named)"
-"""Job of rows that name none: a reader refuses to guess whose they are, here nobody needs it."""
 _FETCHED_AT_ONCE = 10_000
 _FLOATS = ("step", "rank", "logged_at", *NUMBERS, DURATIONS["step_time"])
 
@@ -102,7 +101,7 @@ def logged_steps(path: Path, options: Options) -> LoggedSteps:
         Where the file cannot be opened, is of no format known, or holds no step that can be read.
     """
     stated = options.job_id or options.run_id
-    options = options if stated else replace(options, job_id=_NO_JOB)
+    options = options if stated else replace(options, job_id=NO_JOB)
     with (
         tempfile.TemporaryDirectory() as folder,
         duckdb.connect(config={"temp_directory": folder}) as connection,
@@ -197,7 +196,7 @@ def _of_batch(
         for name in present
         if name != "series"
     ]
-    named = f"coalesce(also_named, run_id, nullif(job_id, '{_NO_JOB}')) AS named"
+    named = f"coalesce(also_named, run_id, nullif(job_id, '{NO_JOB}')) AS named"
     relation = connection.sql(
         f"SELECT {', '.join([*values, EVENT_CODE, named])} FROM training_typed "
         f"WHERE {KEPT} ORDER BY place"
@@ -262,7 +261,7 @@ def _checked(columns: _Columns, *, told: _Told, source: Source) -> LoggedSteps:
     none = np.broadcast_to(np.int64(0), n_kept)
     plain = np.broadcast_to(np.int8(STEP), n_kept)
     return LoggedSteps(
-        runs=tuple(None if name == _NO_JOB else name for name in columns.runs),
+        runs=tuple(None if name == NO_JOB else name for name in columns.runs),
         run=values.get("named", none),
         **floats,
         checkpoint_event=values.get("checkpoint_event", plain),

@@ -334,7 +334,8 @@ class _TextCheck:
                 self.has_long_lines = True
                 return
             begin = end + 1
-        self._n_begun = len(block) - max(begin, block.rfind(b"\n") + 1)
+        last = block.rfind(b"\n")
+        self._n_begun = len(block) - (begin if last < 0 else max(begin, last + 1))
 
     def is_plain(self) -> bool:
         """Whether all of it was such text (or a binary format that a reader takes)."""

@@ -97,7 +97,10 @@ class _File(NamedTuple):
             quotechar=quote or None,
             quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         )
-        columns = list(zip(*rows, strict=False))
+        try:
+            columns = list(zip(*rows, strict=False))
+        except csv.Error:  # a field longer than any number
+            return ()
         return tuple(
             i for i, values in enumerate(columns) if i not in texts and all(map(_is_number, values))
         )

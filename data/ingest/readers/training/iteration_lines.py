@@ -31,7 +31,9 @@ _PIPELINE = re.compile(
 _CHECKPOINT = re.compile(
     r"\bsuccessfully (saved|loaded) checkpoint\b.*?\bat iteration\s+(\d{1,15})\b"
 )
-MARKS = ("iteration", "global_step=", "iter time (s):")
+BAR = "global_step="
+"""What a progress bar holds, which prints its state again and again."""
+MARKS = ("iteration", BAR, "iter time (s):")
 """A line without any of these is of no step."""
 STEP = "step"
 
@@ -77,7 +79,7 @@ def _of_pairs(iteration: str, rest: str, *, is_cut: bool) -> dict[str, Value] | 
 
 
 def _values(step: str, pairs: Iterable[tuple[str, str]]) -> dict[str, Value]:
-    found: dict[str, Value] = {STEP: float(step)}
+    found: dict[str, Value] = {STEP: float(step.replace(",", ""))}
     for name, text in pairs:
         number = float(text.replace(",", ""))
         own, factor = _meaning(name)

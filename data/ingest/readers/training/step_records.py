@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from data.ingest.reader import Options, Source
 
 Value = float | str | None
+NO_JOB = "(no job named)"
+"""Job of rows that name none, where nobody needs it; else a reader refuses to guess."""
 PLACED = frozenset(("step", "logged_at"))
 MEASURED = PLACED | frozenset((*NUMBERS, *DURATIONS))
 """What a series may be; other names of series, such as `rank`, mean something else."""

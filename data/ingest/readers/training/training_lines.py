@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from data.ingest.reader import Batch, Options, Reader, Source
 from data.ingest.readers.logs.job_log import line_time, log_name
-from data.ingest.readers.training.iteration_lines import parts_of, values_of
-from data.ingest.readers.training.step_records import EVERYTHING, StepRecords
+from data.ingest.readers.training.iteration_lines import BAR, parts_of, values_of
+from data.ingest.readers.training.step_records import EVERYTHING, NO_JOB, StepRecords
 from data.ingest.rows import PROGRESS_RECORDS, LocalClock
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     """
     records = StepRecords(source, options, EVERYTHING)
     clock, cluster = LocalClock(options), options.cluster_of()
-    stated = options.job_id or options.run_id
-    name = None if stated else log_name(PurePath(source.name).name, options.pattern)
+    is_stated = {options.job_id, options.run_id} - {None, NO_JOB}
+    name = None if is_stated else log_name(PurePath(source.name).name, options.pattern)
     job_id = None if name is None else name.job_id
     last: dict[str, Value] = {}
     with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as lines:
@@ -56,7 +56,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
             is_cut = not line.endswith("\n")
             for part in parts_of(line):
                 values = values_of(part, is_cut=is_cut)
-                if values is None or values == last:
+                if values is None or (BAR in part and values == last):
                     records.skipped["other_line" if values is None else "repeated"] += 1
                     continue
                 last = dict(values)

@@ -1,4 +1,4 @@
-"""Reader of the CSV that a chart of Weights & Biases exports: a column a run, `run - train/loss`."""
+"""Reader of the CSV that a chart of Weights & Biases exports: a column a run and series."""
 
 from __future__ import annotations
 
