@@ -107,6 +107,7 @@ def logged_steps(path: Path, options: Options) -> LoggedSteps:
         duckdb.connect(config={"temp_directory": folder}) as connection,
     ):
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_progress_bar = false")  # it goes to standard output
         if path.is_dir():
             return _of_folder(path, options, connection, Path(folder))
         with (
