@@ -28,7 +28,7 @@ _VALUES = frozenset(("train_loss", "tracked_stats", "eval_loss", "eval_accuracy"
 
 def sniff(head: str) -> bool:
     """Whether a line is of an MLPerf log."""
-    return f"{_MARK} {{" in head
+    return f'{_MARK} {{"' in head
 
 
 def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
