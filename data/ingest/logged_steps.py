@@ -17,9 +17,17 @@ from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.formats.text_columns import KEPT
 from data.ingest.reader import told_rejected
 from data.ingest.readers import known_readers
-from data.ingest.readers.training import clean_steps, training_metrics
+from data.ingest.readers.training import (
+    clean_steps,
+    mlflow,
+    tensorboard,
+    training_lines,
+    training_metrics,
+)
 from data.ingest.readers.training.quantities import DURATIONS, NUMBERS
 from data.ingest.readers.training.step_columns import EVENT_CODE, streamed
+from data.ingest.readers.training.step_records import NO_JOB
+from data.ingest.readers.training.steps_table import ASKED
 from data.ingest.recognition import SNIFFED_CHARACTERS
 
 if TYPE_CHECKING:
@@ -35,8 +43,6 @@ if TYPE_CHECKING:
 STEP, SAVED, LOADED = 0, 1, 2
 """Codes of `checkpoint_event`."""
 _TABLE = "training_metrics"
-_NO_JOB = "(no job named)"
-"""Job of rows that name none: a reader refuses to guess whose they are, here nobody needs it."""
 _FETCHED_AT_ONCE = 10_000
 _FLOATS = ("step", "rank", "logged_at", *NUMBERS, DURATIONS["step_time"])
 
@@ -83,7 +89,8 @@ class LoggedSteps:
 
 
 def logged_steps(path: Path, options: Options) -> LoggedSteps:
-    """Logged steps of a file (CSV, or of any other reader of training metrics).
+    """Logged steps of a file (CSV, or of any other reader of training metrics), or of a folder of
+    event files or of MLflow.
 
     The run need not be named. Times without a zone are of `--timezone`, else UTC, which a notice
     says. Restarts, several writers and steps out of order stay as the source states them.
@@ -94,21 +101,36 @@ def logged_steps(path: Path, options: Options) -> LoggedSteps:
         Where the file cannot be opened, is of no format known, or holds no step that can be read.
     """
     stated = options.job_id or options.run_id
-    options = options if stated else replace(options, job_id=_NO_JOB)
+    options = options if stated else replace(options, job_id=NO_JOB)
     with (
         tempfile.TemporaryDirectory() as folder,
         duckdb.connect(config={"temp_directory": folder}) as connection,
-        opened(
-            str(path),
-            Path(folder),
-            options.progress,
-            partial=options.partial,
-            limits=options.limits,
-        ) as found,
-        without_long_lines(found, options.limits, Path(folder)) as source,
     ):
         connection.execute("SET TimeZone = 'UTC'")
-        return _read(_reader_of(source), source, options, connection)
+        connection.execute("SET enable_progress_bar = false")  # it goes to standard output
+        if path.is_dir():
+            return _of_folder(path, options, connection, Path(folder))
+        with (
+            opened(
+                str(path),
+                Path(folder),
+                options.progress,
+                partial=options.partial,
+                limits=options.limits,
+            ) as found,
+            without_long_lines(found, options.limits, Path(folder)) as source,
+        ):
+            return _read(_reader_of(source), source, options, connection)
+
+
+def _of_folder(
+    folder: Path, options: Options, connection: duckdb.DuckDBPyConnection, workdir: Path
+) -> LoggedSteps:
+    """Steps of a folder of event files, else of one of MLflow's file store."""
+    has_events = next(folder.rglob("*tfevents*"), None) is not None
+    module = tensorboard if has_events else mlflow
+    source, batch = module.read_folder(folder, options, connection, workdir)
+    return _of_batch(batch, module.READER, source, connection)
 
 
 def _reader_of(source: Source) -> Reader:
@@ -117,6 +139,8 @@ def _reader_of(source: Source) -> Reader:
         head = stream.read(SNIFFED_CHARACTERS)
     known = {name: one for name, one in known_readers().items() if one.fills == (_TABLE,)}
     matches = [name for name, reader in known.items() if reader.sniff(head)]
+    if not matches and training_lines.holds_steps(source.path):
+        return training_lines.READER  # a job says much before its first step
     if len(matches) != 1:
         said = f"looks like {' and '.join(matches)}" if matches else "holds no logged steps"
         raise SourceError(f"{source.name}: {said}: give one of {', '.join(known)}")
@@ -173,7 +197,7 @@ def _of_batch(
         for name in present
         if name != "series"
     ]
-    named = f"coalesce(also_named, run_id, nullif(job_id, '{_NO_JOB}')) AS named"
+    named = f"coalesce(also_named, run_id, nullif(job_id, '{NO_JOB}')) AS named"
     relation = connection.sql(
         f"SELECT {', '.join([*values, EVENT_CODE, named])} FROM training_typed "
         f"WHERE {KEPT} ORDER BY place"
@@ -181,7 +205,8 @@ def _of_batch(
     found = streamed(relation, n_rows)
     series = _series(connection, n_rows) if "series" in present else {}
     n_skipped = sum(batch.skipped_by_reason.values())
-    notices = (*source.notices(), *batch.notices)
+    told = (text for text in batch.notices if not text.startswith(ASKED.noted[1]))  # both are kept
+    notices = (*source.notices(), *told)
     return _checked(
         _Columns(found.columns, series, found.words["named"]),
         told=_Told(reader.name, batch.rows_read, n_skipped, batch.rejected.by_reason, notices),
@@ -237,7 +262,7 @@ def _checked(columns: _Columns, *, told: _Told, source: Source) -> LoggedSteps:
     none = np.broadcast_to(np.int64(0), n_kept)
     plain = np.broadcast_to(np.int8(STEP), n_kept)
     return LoggedSteps(
-        runs=tuple(None if name == _NO_JOB else name for name in columns.runs),
+        runs=tuple(None if name == NO_JOB else name for name in columns.runs),
         run=values.get("named", none),
         **floats,
         checkpoint_event=values.get("checkpoint_event", plain),

@@ -300,11 +300,11 @@ def attempts_of(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
 
 
 def metrics_of(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
-    """Logged steps of the attempts of a run, the columns that tell its progress."""
+    """Logged steps of the attempts of a run, what tells its progress; each states a time."""
     return store.frame(
         f"""SELECT cluster, attempt_key, step, rank, logged_at, step_time_s, checkpoint_event,
               checkpoint_s
-            FROM training_metrics
+            FROM (FROM training_metrics WHERE logged_at IS NOT NULL)
             SEMI JOIN (FROM jobs WHERE {_RUN}) USING (cluster, attempt_key)""",
         _of(cluster, run_id),
     )

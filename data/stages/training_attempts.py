@@ -37,20 +37,31 @@ def _place_steps(connection: duckdb.DuckDBPyConnection) -> None:
     attempts to the one during which it was logged. A minute before and after an attempt counts as
     part of it; between two attempts nearer to each other the middle divides. NULL where the store
     has no such job, or the job did not run then. A row may name the id as users see it, or, of a
-    task of an array, the raw one.
+    task of an array, the raw one. One without a time is of the job's attempt where one alone
+    started, and of its run where its attempts are in one.
     """
     _windows(connection)
     connection.execute(
         """UPDATE training_metrics SET attempt_key = joined.attempt_key, run_id = joined.run_id
            FROM (
-             SELECT id, CASE WHEN logged_at <= to_at THEN attempt_key END AS attempt_key,
+             SELECT id,
+               CASE WHEN logged_at IS NULL THEN sole.attempt_key
+                 WHEN logged_at <= to_at THEN attempt.attempt_key END AS attempt_key,
                CASE WHEN job_id IS NULL THEN row.run_id
+                 WHEN logged_at IS NULL THEN sole.run_id
                  WHEN logged_at <= to_at THEN attempt.run_id END AS run_id
              FROM (SELECT rowid AS id, cluster, job_id, run_id, coalesce(job_id, run_id) AS name,
                      job_id IS NULL AS by_run, logged_at FROM training_metrics) AS row
              ASOF LEFT JOIN training_windows AS attempt
                ON row.cluster = attempt.cluster AND row.name = attempt.name
-                 AND row.by_run = attempt.by_run AND row.logged_at >= attempt.from_at) AS joined
+                 AND row.by_run = attempt.by_run AND row.logged_at >= attempt.from_at
+             LEFT JOIN (
+               SELECT cluster, name, by_run,
+                 CASE WHEN count(*) = 1 THEN min(attempt_key) END AS attempt_key,
+                 CASE WHEN count(DISTINCT run_id) = 1 THEN min(run_id) END AS run_id
+               FROM training_windows GROUP BY ALL) AS sole
+               ON row.logged_at IS NULL AND row.cluster = sole.cluster AND row.name = sole.name
+                 AND row.by_run = sole.by_run) AS joined
            WHERE training_metrics.rowid = joined.id
              AND (training_metrics.attempt_key IS DISTINCT FROM joined.attempt_key
                OR training_metrics.run_id IS DISTINCT FROM joined.run_id)"""

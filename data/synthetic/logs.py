@@ -178,6 +178,8 @@ SPIKED_EVERY = 4
 SPIKE_AT, SPIKE_HEIGHT, SPIKE_WIDTH = 0.6, 1.5, 0.003
 _PLAIN, _SAVED, _LOADED = -1, 0, 1
 _TOKENS_PER_GPU_S: Final = 3_000
+_PEAK_RATE: Final = 3e-4
+_WARM_UP_STEPS, _DECAY_STEPS = 2_000, 100_000
 
 
 def logged_jobs(schedule: Schedule) -> Ints:
@@ -224,6 +226,7 @@ def training_metrics_table(demo: Played) -> pa.Table:
                 (0.3 + 2 / (1 + step / 500)) * (1 + 9 * excess) * np.exp(0.1 * noise[1]), plain
             ),
             "step_time_s": _floats(duration, plain),
+            "learning_rate": _floats(_learning_rate(step), plain, digits=12),
             "throughput": _floats(gpus * _TOKENS_PER_GPU_S * (1 + 0.01 * noise[2]), plain),
             "checkpoint_event": words(event, _EVENTS),
             "checkpoint_s": _floats(
@@ -277,6 +280,13 @@ def _attempt_rows(worked_s: int, step_s: int) -> tuple[Ints, Ints, NDArray[np.in
     return steps[order], seconds[order], kind[order]
 
 
-def _floats(values: NDArray[np.generic], known: Bools) -> pa.Array:
-    """Numbers to six digits; NULL where not known."""
-    return pa.array(np.round(values.astype(np.float64), 6), mask=~known)
+def _floats(values: NDArray[np.generic], known: Bools, *, digits: int = 6) -> pa.Array:
+    """Numbers to so many digits; NULL where not known."""
+    return pa.array(np.round(values.astype(np.float64), digits), mask=~known)
+
+
+def _learning_rate(step: Ints) -> NDArray[np.float64]:
+    """A linear warm-up, then half a cosine down to a tenth of the peak."""
+    through = np.clip((step - _WARM_UP_STEPS) / (_DECAY_STEPS - _WARM_UP_STEPS), 0, 1)
+    falling = 0.1 + 0.9 * (1 + np.cos(np.pi * through)) / 2
+    return _PEAK_RATE * np.minimum(step / _WARM_UP_STEPS, falling)

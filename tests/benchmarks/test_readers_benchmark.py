@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data.ingest.formats.event_files import masked_crc
 from data.ingest.readers import known_readers
 from data.store import Store
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
@@ -221,6 +223,22 @@ SAMPLES = {
     "job-log": Sample("slurm-7.out", lambda n: f"step {n} of a job that goes on\n"),
     "training-metrics": Sample("loss.csv", lambda n: f"{n},{_at(n)},0.{n}\n", "step,time,loss\n",
                                options=("--job-id", "7")),
+    "training-json": Sample("steps.jsonl", _lines(lambda n: {
+        "step": n, "time": _at(n) + "Z", "train": {"loss": 2.5, "lr": 1e-4}}),
+        options=("--job-id", "7")),
+    "wandb-chart": Sample("chart.csv", lambda n: f'"{n}","0.{n}"\n', '"Step","run - loss"\n'),
+    "mlflow": Sample("metrics.csv", lambda n: f"r,loss,0.{n},{n},{_unix(n)}000\n",
+                     "run_id,key,value,step,timestamp\n"),
+    "tensorboard": None,
+    "megatron-golden": Sample("golden.json", lambda n: ("" if n == 0 else ", ") + f'"{n}": 2.5',
+                              '{"lm loss": {"start_step": 0, "values": {', "}}}",
+                              options=("--run-id", "r")),
+    "mlperf": Sample("result_0.txt", lambda n: (
+        f':::MLLOG {{"time_ms": {_unix(n)}000, "key": "train_loss", "value": 2.5, '
+        f'"metadata": {{"step_num": {n}}}}}\n'), options=("--run-id", "r")),
+    "training-lines": Sample("slurm-7.out", lambda n: (
+        f" [{_at(n)}] iteration {n}/ {N_RECORDS} | elapsed time per iteration (ms): 250.0 | "
+        "learning rate: 1.0E-05 | lm loss: 2.5E+00 | loss scale: 1.0 | grad norm: 0.5 |\n")),
 }  # fmt: skip
 
 
@@ -233,10 +251,31 @@ def _write_trace(path: Path) -> Path:
     return path
 
 
+def _write_events(path: Path) -> Path:
+    """An event file: a summary of one value a record."""
+
+    def framed(message: bytes) -> bytes:
+        length = struct.pack("<Q", len(message))
+        checks = (struct.pack("<I", masked_crc(part)) for part in (length, message))
+        return length + next(checks) + message + next(checks)
+
+    with path.open("wb") as stream:
+        stream.write(framed(b"\x1a\x0dbrain.Event:2"))
+        for n in range(N_RECORDS):
+            step = bytes([n & 0x7F | 0x80, n >> 7 & 0x7F | 0x80, n >> 14])
+            head = b"\x09" + struct.pack("<d", _unix(n)) + b"\x10" + step
+            stream.write(
+                framed(head + b"\x2a\x0d\x0a\x0b\x0a\x04loss\x15" + struct.pack("<f", 2.5))
+            )
+    return path
+
+
 def _written(source: str, folder: Path) -> tuple[Path, tuple[str, ...]]:
     sample = SAMPLES[source]
     if source == "sacct":
         return write_sacct(folder / "sacct.txt", N_RECORDS), ()
+    if source == "tensorboard":
+        return _write_events(folder / "events.out.tfevents.1.host"), ("--run-id", "r")
     if sample is None:
         return _write_trace(folder / "trace.csv"), ()
     return sample.write(folder, N_RECORDS), sample.options

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import zstandard
 
 from data.errors import EmptySourceError, SourceError
+from data.ingest.formats.event_files import is_event_file
 from data.ingest.formats.unsupported import told_binary
 from data.ingest.reader import RAW_LIMIT, Rejections, Source
 from data.limits import DEFAULTS, Limits
@@ -127,9 +128,10 @@ def opened(
             told = f"{opened_input.name}: {opened_input.truncated}"
             raise SourceError(f"{told}: copy it again, or {otherwise}")
         yield opened_input
-    except UnicodeDecodeError:  # all but Parquet is valid UTF-8 here
+    except UnicodeDecodeError:  # all but what is binary is valid UTF-8 here
+        what = "Parquet" if is_parquet(opened_input.path) else "an event file of TensorBoard"
         raise SourceError(
-            f"{called or name}: is Parquet, and this reads text: give the log itself"
+            f"{called or name}: is {what}, and this reads text: give the log itself"
         ) from None
     finally:
         copy.unlink(missing_ok=True)
@@ -322,7 +324,8 @@ class _TextCheck:
     def feed(self, block: bytes) -> None:
         """Takes the next bytes; refuses a binary file at its first block."""
         if self.n_bytes == 0:
-            self._binary = block.startswith(PARQUET) or (self._pickled and is_pickle(block))
+            self._binary = block.startswith(PARQUET) or is_event_file(block)
+            self._binary |= self._pickled and is_pickle(block)
             if not self._binary:
                 _refuse_binary(self.name, block[:SAMPLED])
         if self._plain and not self._binary:
@@ -341,10 +344,11 @@ class _TextCheck:
                 self.has_long_lines = True
                 return
             begin = end + 1
-        self._n_begun = len(block) - max(begin, block.rfind(b"\n") + 1)
+        last = block.rfind(b"\n")
+        self._n_begun = len(block) - (begin if last < 0 else max(begin, last + 1))
 
     def is_plain(self) -> bool:
-        """Whether all of it was such text (or not text at all)."""
+        """Whether all of it was such text (or a binary format that a reader takes)."""
         return self._binary or (self._plain and self._decodes(b"", final=True))
 
     def _decodes(self, block: bytes, *, final: bool = False) -> bool:

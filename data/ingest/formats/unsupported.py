@@ -37,8 +37,6 @@ _TEXTS = (
     _format(r"(?:- )?apiVersion: |---\s*\napiVersion: ", "YAML of Kubernetes",
             "JSON: kubectl get pods -A -o json (k8s-pods), nodes (k8s-nodes), events (k8s-events), "
             "workloads.kueue.x-k8s.io (k8s-workloads)"),
-    _format(r'"?Step"?,"?[^,\n"]+ - [^,\n"]+', "an export of Weights & Biases' page",
-            "metrics with the columns step, time, loss (training-metrics)"),
     _format(r"(?:#+ |<!DOCTYPE|<html)", "a document", "give the file that a tool wrote"),
     _format(r'\{\s*"cells"\s*:', "a notebook", "give the file that a tool wrote"),
 )  # fmt: skip
@@ -52,7 +50,6 @@ _BINARIES = {
     b"LPKSHHRH": ("a journal of systemd", "give what `journalctl -k -o short-iso-precise` prints"),
     b"\x7fELF": ("a program", "give the file that a tool wrote"),
 }
-_TENSORBOARD = re.compile(rb".{12}(?:\x09.{8})?(?:\x10\x00)?\x1a.brain\.Event", re.DOTALL)
 
 
 def told_text(head: str) -> str | None:
@@ -73,10 +70,5 @@ def told_text(head: str) -> str | None:
 
 def told_binary(head: bytes) -> str | None:
     """The same for a file that is no text."""
-    if _TENSORBOARD.match(head):
-        return (
-            "is an event file of TensorBoard, which is not supported yet: export its scalars as "
-            "CSV with the columns step, time, loss (training-metrics)"
-        )
     found = next((told for mark, told in _BINARIES.items() if head.startswith(mark)), None)
     return None if found is None else f"is {found[0]}: {found[1]}"

@@ -260,14 +260,16 @@ def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.D
     """What training metrics show of attempts, and the habits of their runs."""
     steps = connection.execute(
         """SELECT cluster, attempt_key, step, rank, logged_at, step_time_s, checkpoint_event,
-             checkpoint_s FROM training_metrics WHERE attempt_key IS NOT NULL"""
+             checkpoint_s FROM training_metrics
+           WHERE attempt_key IS NOT NULL AND logged_at IS NOT NULL"""
     ).df()
     attempts = connection.execute(
         f"""SELECT jobs.rowid AS id, cluster, attempt_key, run_id, start_at, end_at, n_gpus,
              coalesce({SEVERAL}, false) AS several
            FROM jobs JOIN (SELECT cluster, gpus_per_node FROM clusters) USING (cluster)
            SEMI JOIN (
-             SELECT cluster, run_id FROM jobs SEMI JOIN training_metrics
+             SELECT cluster, run_id FROM jobs
+             SEMI JOIN (FROM training_metrics WHERE logged_at IS NOT NULL)
                USING (cluster, attempt_key)) USING (cluster, run_id)
            WHERE start_at IS NOT NULL"""
     ).df()

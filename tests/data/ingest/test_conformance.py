@@ -109,7 +109,7 @@ CHANGES: dict[str, tuple[Callable[[list[bytes]], bytes], Callable[[Read, Read], 
                           each_twice),
     "a time that is none": (wrong_time, at_most_one_lost),
 }  # fmt: skip
-WITHOUT_TIMES = {"trace", "job log", "nodes", "sinfo", "infiniband"}
+WITHOUT_TIMES = {"trace", "job log", "nodes", "sinfo", "infiniband", "wandb chart"}
 """No time that anybody could write in words."""
 WHOLE_TEXT = {"trace, Parquet"}
 """No lines."""

@@ -150,6 +150,17 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
     "job log": ("job-log", "slurm-7.out", many("", "step {n} of a job that goes on\n", 600)),
     "training": ("training-metrics", "f.csv", many(
         "step,time,loss\n", "{n},2026-01-05T00:00:{s:02},0.{n}\n", 500)),
+    "training json": ("training-json", "f.json", many(
+        "", '{{"step":{n},"time":"2026-01-05T00:00:{s:02}Z","train":{{"loss":0.{n}}}}}\n', 500)),
+    "training lines": ("training-lines", "f.out", many(
+        "", " [2026-01-05 00:00:{s:02}] iteration {n}/ 500 | lm loss: 2.{n}E+00 | grad norm: 0.5 |\n",
+        300)),
+    "wandb chart": ("wandb-chart", "f.csv", many('"Step","r - loss"\n', '"{n}","0.{n}"\n', 900)),
+    "mlflow": ("mlflow", "f.csv", many(
+        "run_id,key,value,step,timestamp\n", "r,loss,0.{n},{n},17000000{s:02}000\n", 500)),
+    "mlperf": ("mlperf", "f.txt", many(
+        "", ':::MLLOG {{"time_ms":17000000{s:02}000,"key":"train_loss","value":2.{n},"metadata":'
+        '{{"step_num":{n}}}}}\n', 300)),
     "trace": ("straggler-trace", "f.csv", trace_csv()),
     "trace, Parquet": ("straggler-trace", "f.parquet", trace_parquet()),
 }  # fmt: skip
@@ -464,6 +475,13 @@ HEADS = {
     "loki": b'{"labels":{},"line":"x","timestamp":"2026-01-05T00:00:00Z"}\n',
     "elasticsearch": b'{"@timestamp":"2026-01-05T00:00:00Z","message":"x"}\n',
     "training-metrics": b"step,time,loss\n1,2026-01-01T00:00:00,1\n",
+    "training-json": b'{"step":1,"loss":2.5}\n',
+    "training-lines": b" iteration 1/ 9 | lm loss: 2.5E+00 |\n",
+    "wandb-chart": b'"Step","r - loss"\n1,2.5\n',
+    "mlflow": b"run_id,key,value,step,timestamp\n",
+    "megatron-golden": b'{"lm loss":{"start_step":1,"values":{\n',
+    "mlperf": b':::MLLOG {"key":"train_loss"}\n',
+    "tensorboard": bytes.fromhex("0f000000000000006d532b09") + b"\x1a\x0dbrain.Event:2",
     "straggler-trace": b"step,dp_rank,stage,optype,seq_id,mc,start_ts,duration\n",
     "flight-recorder": b'{"rank": 0, "entries": [\n',
 }

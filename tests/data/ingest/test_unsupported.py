@@ -16,7 +16,6 @@ TOLD = {
     "node_inventory/clockwork/scontrol_job_2": "is output of scontrol show job, which is not supported yet",
     "kubernetes/is-healthy/Job/healthy.yaml": "is YAML of Kubernetes, which is not supported yet: JSON",
     "kubernetes/is-healthy/Pod/healthy.yaml": "give what `kubectl get pods -A -o json",
-    "training/tensorboard": "is an event file of TensorBoard, which is not supported yet: export",
     "kernel/gpud_infiniband/mlx5_0/ports/1/counters/symbol_error": "is of no format known",
 }
 
@@ -48,7 +47,6 @@ def test_published_files_of_other_formats_are_named(tmp_path: Path, name: str) -
             "is output of squeue, which is not supported yet",
         ),
         (b"Linux 5.15.0 (n1) \t03/01/24 \t_x86_64_\t(96 CPU)\n\n12:00 CPU\n", "sysstat"),
-        (b'"Step","run-7 - train/loss"\n"1","2.3"\n', "an export of Weights & Biases"),
         (b"# How we train\n\nA page.\n", "is a document, which"),
     ],
 )

@@ -11,10 +11,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
+import numpy as np
 
 from data.ingest.formats.delimited import MAX_LINE_BYTES, scan
 from data.ingest.formats.text_columns import literal
 from data.ingest.readers.training.fields import NO_VALUE, Fields
+from data.ingest.readers.training.plain_steps import NUMERIC, plainly_good
 from data.ingest.readers.training.quantities import DURATIONS, NUMBERS
 from data.ingest.readers.training.step_columns import EVENT_CODE, Streamed, streamed
 from data.ingest.readers.training.steps_table import column_notices, judged_sql
@@ -62,7 +64,7 @@ def read(
     quote = '"' if any('"' in line for line in sample) else ""
     typed = file.numeric(sample, quote)
     try:
-        clean = file.read(typed, quote, connection)
+        clean = file.plain(typed, quote, connection) or file.read(typed, quote, connection)
     except (duckdb.Error, OSError):  # a number that is none, or a line that does not fit
         clean = None
     if clean is not None and clean.streamed.n_rows == _n_lines(source) - layout.first:
@@ -97,10 +99,40 @@ class _File(NamedTuple):
             quotechar=quote or None,
             quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         )
-        columns = list(zip(*rows, strict=False))
+        try:
+            columns = list(zip(*rows, strict=False))
+        except csv.Error:  # a field longer than any number
+            return ()
         return tuple(
             i for i, values in enumerate(columns) if i not in texts and all(map(_is_number, values))
         )
+
+    def plain(
+        self, typed: Collection[int], quote: str, connection: duckdb.DuckDBPyConnection
+    ) -> CleanSteps | None:
+        """All of it where every column is of numbers and no value is in doubt."""
+        if len(typed) < len(self.layout.columns) or not self.known.keys() <= NUMERIC:
+            return None
+        names = {column.place: name for name, column in self.known.items()}
+        further = self._further()
+        columns = [f'"{place}" AS "{name}"' for place, name in names.items()]
+        columns += [f'"{column[1:]}" AS {column}' for column in further.values()]
+        text = f"SELECT {', '.join(columns)} FROM ({self._csv(typed, quote)})"
+        found = streamed(connection.sql(text), self._n_expected())
+        good = plainly_good(found.columns, self.known)
+        if good is None:
+            return None
+        good |= {column: found.columns[column] for column in further.values()}
+        fate = np.broadcast_to(np.int8(0), found.n_rows)
+        notices = tuple(column_notices(self.layout.columns, self.known))
+        return CleanSteps(found._replace(columns={**good, "fate": fate}), further, (), notices)
+
+    def _further(self) -> dict[str, str]:
+        """Further series -> its column."""
+        taken = {column.place for column in self.known.values()}
+        return {
+            name: f"s{i}" for i, name in enumerate(self.layout.columns) if name and i not in taken
+        }
 
     def read(
         self, typed: Collection[int], quote: str, connection: duckdb.DuckDBPyConnection
@@ -108,10 +140,7 @@ class _File(NamedTuple):
         """All of it, with these columns typed by the parser."""
         fields = Fields(self.layout.columns, self.known, self.options, typed=typed)
         reasons = tuple(reason for _, reason in fields.tests())
-        taken = {column.place for column in self.known.values()}
-        further = {
-            name: f"s{i}" for i, name in enumerate(self.layout.columns) if name and i not in taken
-        }
+        further = self._further()
         judged = judged_sql(fields, self._csv(typed, quote))
         columns = [*self._values(), _fate(fields)]
         columns += [

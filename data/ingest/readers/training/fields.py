@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from data.ingest.reader import Options
 
 NO_VALUE = ("", "none", "null", "na", "n/a", "-", "<na>")
-_EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800
+EARLIEST_S, LATEST_S = 946_684_800, 4_102_444_800
 """2000 to 2100: seconds, milliseconds, microseconds and nanoseconds of it do not overlap."""
-_EPOCH_UNITS = ((1, 1e6), (1e3, 1e3), (1e6, 1.0), (1e9, 1e-3))
+EPOCH_UNITS = ((1, 1e6), (1e3, 1e3), (1e6, 1.0), (1e9, 1e-3))
 """Units in a second, microseconds in a unit."""
-_LARGEST_RANK = 2**31 - 1
+LARGEST_RANK = 2**31 - 1
 _ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _LOCAL = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T][0-9]{1,2}:[0-9]{2}.*"
 
@@ -93,9 +93,9 @@ class Fields:
             return "CAST(NULL AS TIMESTAMPTZ) AS logged_at, false AS is_local"
         text = self._text("logged_at")
         epoch = " ".join(
-            f"WHEN number >= {_EARLIEST_S * units} AND number < {_LATEST_S * units} "
+            f"WHEN number >= {EARLIEST_S * units} AND number < {LATEST_S * units} "
             f"THEN make_timestamptz(CAST(round(number * {micros!r}) AS BIGINT))"
-            for units, micros in _EPOCH_UNITS
+            for units, micros in EPOCH_UNITS
         ).replace("number", f"TRY_CAST({text} AS DOUBLE)")
         if column.place in self._typed:
             return f"CASE {epoch} END AS logged_at, false AS is_local"
@@ -142,12 +142,13 @@ class Fields:
             ("job_id IS NULL AND run_id IS NULL", "no run_id or job_id"),
             (f"{self._text('rank')} IS NOT NULL AND NOT {_is_whole('rank')}",
              "rank is no whole number"),
-            (f"abs(rank) > {_LARGEST_RANK}", "rank is too large"),
+            (f"abs(rank) > {LARGEST_RANK}", "rank is too large"),
             ("is_other", "checkpoint_event is neither saved nor loaded"),
         ]  # fmt: skip
         tests += [
             (f"{self._text(name)} IS NOT NULL AND {name} IS NULL", f"{name} is no number")
             for name in NUMBERS
+            if name in self._known and self._known[name].place not in self._typed
         ]
         for name, column in DURATIONS.items():
             number = _number(self._text(name))
