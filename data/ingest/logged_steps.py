@@ -44,6 +44,8 @@ STEP, SAVED, LOADED = 0, 1, 2
 """Codes of `checkpoint_event`."""
 _TABLE = "training_metrics"
 _FETCHED_AT_ONCE = 10_000
+_NO_NUMBERS = ("nan", "inf", "-inf")
+"""Numbers that JSON has no form for, as the store keeps them in a series."""
 _FLOATS = ("step", "rank", "logged_at", *NUMBERS, DURATIONS["step_time"])
 
 
@@ -51,8 +53,9 @@ _FLOATS = ("step", "rank", "logged_at", *NUMBERS, DURATIONS["step_time"])
 class LoggedSteps:
     """What a file of logged steps holds, a row a logged step, save or load, in its order.
 
-    Every array has one value a row; NaN where the source states none. The array of what no row
-    states is a read-only view of one value, which takes no memory.
+    Every array has one value a row; NaN where the source states none, an infinity where it says NaN
+    or an infinity. The array of what no row states is a read-only view of one value, which takes no
+    memory.
     """
 
     runs: tuple[str | None, ...]
@@ -141,6 +144,8 @@ def _reader_of(source: Source) -> Reader:
     matches = [name for name, reader in known.items() if reader.sniff(head)]
     if not matches and training_lines.holds_steps(source.path):
         return training_lines.READER  # a job says much before its first step
+    if not matches and "step" in training_metrics.named(head):
+        return training_metrics.READER
     if len(matches) != 1:
         said = f"looks like {' and '.join(matches)}" if matches else "holds no logged steps"
         raise SourceError(f"{source.name}: {said}: give one of {', '.join(known)}")
@@ -222,9 +227,11 @@ def _series(connection: duckdb.DuckDBPyConnection, n_rows: int) -> dict[str, Flo
     while texts := rows.fetchmany(_FETCHED_AT_ONCE):
         for row, (text,) in enumerate(texts, begin):
             for name, value in json.loads(text or "{}").items():
+                if isinstance(value, str) and value not in _NO_NUMBERS:
+                    continue  # a checksum
                 if name not in found:
                     found[name] = np.full(n_rows, np.nan)
-                found[name][row] = float(value)
+                found[name][row] = np.inf if value == "nan" else float(value)
         begin += len(texts)
     return found
 

@@ -48,8 +48,8 @@ def runs(store: Store, selection: Selection) -> pd.DataFrame:
               SELECT cluster, {RUN} AS run_id, count(*) AS n_dumps, max(dumped_at) AS dumped_at
               FROM dump LEFT JOIN named USING (cluster, job_id)
               WHERE {_DUMPED.where(selection)} GROUP BY ALL)
-            SELECT * REPLACE (greatest(last_at, dumped_at) AS last_at,
-                coalesce(n_rows, 0) AS n_rows) EXCLUDE (dumped_at)
+            SELECT * EXCLUDE (dumped_at) REPLACE (
+                greatest(last_at, dumped_at) AS last_at, coalesce(n_rows, 0) AS n_rows)
             FROM logged FULL JOIN dumped USING (cluster, run_id)
             ORDER BY last_at DESC NULLS LAST, run_id, cluster LIMIT {MOST_RUNS}""",
         selection.parameters,

@@ -88,6 +88,9 @@ RULES: Final = {"zclip": zclip, "plain_z": plain_z, "jump": jumped}
 
 
 def alarms(course: Course, rule: str) -> int:
-    """How often a published rule would have told something: rows behind each other once."""
-    high = RULES[rule](course.value)
+    """How often a published rule would have told something: rows behind each other once.
+
+    Rows that are not finite are left out, as no mean can be taken of them.
+    """
+    high = RULES[rule](course.value[np.isfinite(course.value)])
     return int(high[0]) + int((high[1:] & ~high[:-1]).sum()) if len(high) else 0

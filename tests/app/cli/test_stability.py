@@ -64,7 +64,11 @@ def test_nan_is_told_and_what_is_not_logged_cannot_be_judged(
     found = faultline("stability", written(tmp_path / "nan.csv", **columns), "--format", "json")
     assert [each["kind"] for each in found.json["events"]] == ["spike", "nan"]
     assert found.json["episodes"][1]["rewind_step"] == 6_900
-    blind = {"step": np.arange(200), "learning_rate": np.full(200, 1e-4), "tps": np.full(200, 9.0)}
+    blind = {
+        "step": np.arange(200),
+        "learning_rate": np.full(200, 1e-4),
+        "step_time_s": np.full(200, 9.0),
+    }
     said = faultline("stability", written(tmp_path / "blind.csv", **blind), "--format", "table").out
     assert "Stability cannot be judged: neither loss nor gradient norm is logged." in said
     few = {name: column[:5] for name, column in logged().items()}

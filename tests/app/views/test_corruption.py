@@ -120,5 +120,5 @@ def test_the_tab_shows_what_the_answer_says(
         store.root, "views/training/runs.py", run="differs", runs_tab="Corruption", period="all"
     )
     assert not page.exception
-    assert page.title[0].value.startswith("Test rank 6 (n1) again")
+    assert page.title[0].value.startswith("Test rank 6 again")
     assert [metric.label for metric in page.metric] == ["Suspects", "Indicators seen"]

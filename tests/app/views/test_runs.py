@@ -58,5 +58,5 @@ def test_a_store_without_steps_says_how_to_get_some(
 ) -> None:
     page = open_page(empty_store, PAGE)
     assert not page.exception
-    assert page.title[0].value == "No run logged its steps"
+    assert page.title[0].value == "No run logged its steps in this selection"
     assert "faultline ingest metrics.csv --job-id 4711" in "".join(e.value for e in page.code)

@@ -185,7 +185,7 @@ def test_folders_below_are_runs_and_one_without_event_files_is_refused(tmp_path:
 def test_a_history_of_wandb_is_read_with_its_nan() -> None:
     found = read(SAMPLES / "wandb_history.jsonl")
     assert found.step.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(found.loss, [3, 2.5, np.nan, 1.5])
+    np.testing.assert_array_equal(found.loss, [3, 2.5, np.inf, 1.5])
     assert found.learning_rate.tolist() == [0.001] * 4
     assert found.series.keys() == {"_runtime"}
 
@@ -219,7 +219,7 @@ def test_nested_objects_texts_for_numbers_and_other_objects(tmp_path: Path) -> N
     ]
     found = read(written(tmp_path, "\n".join(lines)))
     assert found.step.tolist() == [1, 2, 3]
-    np.testing.assert_array_equal(found.loss, [2.5, np.nan, np.nan])
+    np.testing.assert_array_equal(found.loss, [2.5, np.inf, np.inf])
     np.testing.assert_array_equal(found.series["norms/k"], [0.5, np.inf, np.nan])
     assert found.n_skipped == 1
     assert found.rejected_by_reason["no step"] == 1
@@ -238,7 +238,7 @@ def test_new_names_without_end_are_rejected_at_the_limit(tmp_path: Path) -> None
 def test_metrics_of_mlflow_are_one_row_a_step_with_the_repeated_steps(tmp_path: Path) -> None:
     found = read(SAMPLES / "mlflow")
     assert found.step.tolist() == [1, 2, 3, 4, 2, 3]
-    np.testing.assert_array_equal(found.loss, [2.5, 2, 1.5, np.nan, 1, 0.75])
+    np.testing.assert_array_equal(found.loss, [2.5, 2, 1.5, np.inf, 1, 0.75])
     np.testing.assert_array_equal(found.grad_norm[:3], [0.5] * 3)
     assert found.runs == ("b93fa0edd9cc488f9b27717267ac8490",)
     (one,) = SAMPLES.glob("mlflow/0/*/metrics/train/loss")
@@ -262,7 +262,7 @@ def test_json_and_csv_of_mlflow_say_the_same(tmp_path: Path) -> None:
         found = read(path)
         assert (found.loss.tolist()[:2], found.grad_norm.tolist()[:2]) == ([2, 1], [0.5, 0.5])
         assert found.logged_at.tolist()[:2] == [1_767_225_601, 1_767_225_602]
-    assert np.isnan(read(as_csv).loss[2])
+    assert np.isinf(read(as_csv).loss[2])
 
 
 def test_charts_of_wandb_give_a_run_a_column(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_charts_of_wandb_give_a_run_a_column(tmp_path: Path) -> None:
     assert takers(text) == ["wandb-chart"]
     found = read(written(tmp_path, text))
     assert [found.runs[i] for i in found.run] == ["run-7", "run-7", "a - b"]
-    np.testing.assert_array_equal(found.loss, [2.5, np.nan, 4])
+    np.testing.assert_array_equal(found.loss, [2.5, np.inf, 4])
     assert found.n_rejected == 1
     assert any("__MIN and __MAX were left out" in text for text in found.notices)
 

@@ -325,3 +325,16 @@ def test_coverage_counts_training_metrics_by_day(tmp_path: Path) -> None:
     with contextlib.closing(Store.open(tmp_path / "store")) as store:
         rows = store.rows("SELECT n_rows FROM coverage WHERE source = 'training_metrics'")
     assert rows == [(6,)]  # of a run that no job has the cluster is unknown
+
+
+def test_checksums_are_kept_as_text_and_words_are_not(tmp_path: Path) -> None:
+    text = (
+        "step,time,rank,loss,param_checksum,phase\n"
+        "1,2026-03-01T00:00:10Z,0,2.5,a3f09c11,train\n"
+        "1,2026-03-01T00:00:10Z,1,2.5,sha256:00ff00ff,train\n"
+    )
+    stored(tmp_path, ("training-metrics", text), job_id="7")
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        rows = store.rows("SELECT series FROM training_metrics ORDER BY rank")
+    kept = [json.loads(series) for (series,) in rows]
+    assert kept == [{"param_checksum": "a3f09c11"}, {"param_checksum": "sha256:00ff00ff"}]

@@ -26,7 +26,7 @@ class Streamed(NamedTuple):
 
     n_rows: int
     columns: Mapping[str, NDArray[Any]]
-    """Name -> values; NaN for NULL, of a text the index of its word."""
+    """Name -> values; NaN for NULL and an infinity for NaN, of a text the index of its word."""
     words: Mapping[str, tuple[str | None, ...]]
     """Column of texts -> the texts that occur, in the order of their first row."""
 
@@ -61,8 +61,17 @@ def _values(column: pa.Array, known: dict[str | None, int] | None) -> NDArray[An
     """Values of a batch; of texts the index of each, by the words known so far."""
     if known is None:
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        return values
+        return _told(values, column) if values.dtype == np.float64 else values
     coded = column.dictionary_encode(null_encoding="encode")
     places = [known.setdefault(word, len(known)) for word in coded.dictionary.to_pylist()]
     indices: NDArray[Any] = np.array(places, dtype=np.int64)[coded.indices.to_numpy()]
     return indices
+
+
+def _told(values: NDArray[Any], column: pa.Array) -> NDArray[Any]:
+    """Values of a batch, infinite where a row says NaN: NaN are those that say nothing."""
+    is_nan = np.isnan(values)
+    if column.null_count == is_nan.sum():
+        return values
+    unknown = column.is_null().to_numpy(zero_copy_only=False)
+    return np.where(is_nan & ~unknown, np.inf, values)

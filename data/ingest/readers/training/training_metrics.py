@@ -49,9 +49,14 @@ _TOLD = frozenset(("loss", "step_time", "grad_norm", "throughput", "checkpoint_e
 
 def sniff(head: str) -> bool:
     """Whether the first line names a step and what training logs, among it the time or the loss."""
-    line = next((line for line in head.splitlines() if line.strip()), "")
-    known = known_columns(_fields(line, delimiter_of(line))).keys()
+    known = named(head)
     return "step" in known and bool(known & _TOLD) and bool(known & {"logged_at", "loss"})
+
+
+def named(head: str) -> set[str]:
+    """Quantities that the first line of a file names."""
+    line = next((line for line in head.splitlines() if line.strip()), "")
+    return set(known_columns(_fields(line, delimiter_of(line))))
 
 
 def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
