@@ -27,7 +27,7 @@ SNOOZES = {"Snooze for a day": 1, "Snooze for a week": 7, "Snooze for four weeks
 ICONS = {
     "node": "dns", "host": "dns", "incident": "bolt", "mass_failure": "groups",
     "cause": "trending_up", "source": "visibility_off", "straggler": "hourglass_top",
-    "run": "show_chart",
+    "run": "show_chart", "suspect": "policy", "hang": "hourglass_disabled",
 }  # fmt: skip
 """The sign of each kind."""
 WIDTHS = (7, 2, 1, 3)

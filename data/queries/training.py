@@ -49,7 +49,8 @@ def runs(store: Store, selection: Selection) -> pd.DataFrame:
               FROM dump LEFT JOIN named USING (cluster, job_id)
               WHERE {_DUMPED.where(selection)} GROUP BY ALL)
             SELECT * EXCLUDE (dumped_at) REPLACE (
-                greatest(last_at, dumped_at) AS last_at, coalesce(n_rows, 0) AS n_rows)
+                greatest(last_at, dumped_at) AS last_at, coalesce(n_rows, 0) AS n_rows,
+                coalesce(n_ranks, 0) AS n_ranks, coalesce(n_dumps, 0) AS n_dumps)
             FROM logged FULL JOIN dumped USING (cluster, run_id)
             ORDER BY last_at DESC NULLS LAST, run_id, cluster LIMIT {MOST_RUNS}""",
         selection.parameters,

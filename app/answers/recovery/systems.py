@@ -40,7 +40,7 @@ ANALYSES = (
         "PyTorch flight recorder",
         "The rank that never joined a collective.",
         "PyTorch documentation",
-        "",
+        "hangs",
     ),
     Analysis(
         "C4's delay matrix (2406.04594)",

@@ -36,7 +36,7 @@ RUNS = (
     Column("last_step", "Last step", "count"),
     Column("n_rows", "Rows", "count"),
     Column("n_attempts", "Attempts", "count"),
-    Column("n_dumps", "Dumps of ranks", "count", none="none"),
+    Column("n_dumps", "Dumps of ranks", "count"),
     Column("last_loss", "Last loss", "number", none="no loss logged"),
     Column("first_at", "First logged", "time", none="no time logged"),
     Column("last_at", "Last logged", "time", none="no time logged"),

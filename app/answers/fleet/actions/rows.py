@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.store import Store
 
-Kind = Literal["node", "host", "incident", "mass_failure", "cause", "source", "straggler", "run"]
+Kind = Literal[
+    "node", "host", "incident", "mass_failure", "cause", "source", "straggler", "run", "suspect",
+    "hang",
+]  # fmt: skip
 TITLES: Mapping[Kind, str] = {
     "node": "Lemon node",
     "host": "Host without jobs",
@@ -54,6 +57,8 @@ TITLES: Mapping[Kind, str] = {
     "source": "Blind spot",
     "straggler": "Straggler",
     "run": "Training run",
+    "suspect": "Corruption suspect",
+    "hang": "Hang",
 }
 """What each kind is called."""
 

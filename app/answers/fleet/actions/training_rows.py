@@ -1,4 +1,4 @@
-"""Training runs that want somebody: one that diverges."""
+"""Training runs that want somebody: one that diverges, one that hangs, a rank to test again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from app.answers.fleet.actions.rows import Action, recorded, target
-from app.answers.training import runs, stability
+from app.answers.training import corruption, hangs, runs, stability
 from app.answers.training.stability import TITLES
 from app.words import numbers
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.filters import Selection
 
+    Run = tuple[str, str]
+    """Cluster and run."""
+
 RECENT = timedelta(days=3)
 """Runs that logged within so long before the newest step of all are looked at."""
 MOST_RUNS = 8
@@ -26,30 +29,78 @@ MOST_RUNS = 8
 
 
 def of_runs(ask: Ask, selection: Selection) -> Iterator[Action]:
-    """Runs whose log ends in a divergence, NaN or a spike from which they have not recovered."""
+    """What the runs that logged last want: to be set back, a rank tested again, a hang ended."""
     found = ask(runs.listed, selection)
     found = found[found["last_at"] >= found["last_at"].max() - RECENT].head(MOST_RUNS)
     for row in found.to_dict("records"):
-        cluster, run_id = str(row["cluster"]), str(row["run_id"])
-        judged = ask(stability.measured, cluster, run_id)
-        episodes = [e for e in judged.found.episodes if e.ended == "end of log"]
-        if not episodes:
-            continue
-        worst = episodes[-1]
-        gpus = _gpus(judged)
-        stake = recorded(24.0 * gpus, worst.events[0].n_rows) if gpus else None
-        back = worst.rewind_step
-        yield Action(
-            "run",
-            target("run", cluster, run_id),
-            what=f"Set run {run_id} back" + (f" to step {back:,}" if back is not None else ""),
-            why=f"{TITLES[worst.kind]} since step {worst.start_step:,}, not recovered by step "
-            f"{worst.last_step:,} ({numbers.gpu_count(gpus)})",
-            stake=stake,
-            stake_basis="a day that it trains" if stake else "its GPUs are not known",
-            page="runs",
-            named={"run": run_id, "cluster": cluster},
-        )
+        run = (str(row["cluster"]), str(row["run_id"]))
+        if row["n_rows"]:
+            yield from _set_back(ask, run)
+        if row["n_ranks"] > 1:
+            yield from _test_again(ask, run)
+        if row["n_dumps"] > 0:
+            yield from _end_hang(ask, run)
+
+
+def _set_back(ask: Ask, run: Run) -> Iterator[Action]:
+    """A run whose log ends in a divergence, NaN or a spike from which it has not recovered."""
+    judged = ask(stability.measured, *run)
+    episodes = [e for e in judged.found.episodes if e.ended == "end of log"]
+    if not episodes:
+        return
+    last = episodes[-1]
+    gpus = _gpus(judged)
+    stake = recorded(24.0 * gpus, last.events[0].n_rows) if gpus else None
+    yield Action(
+        "run",
+        target("run", *run),
+        what=f"Set run {run[1]} back"
+        + (f" to step {last.rewind_step:,}" if last.rewind_step is not None else ""),
+        why=f"{TITLES[last.kind]} since step {last.start_step:,}, not recovered by step "
+        f"{last.last_step:,} ({numbers.gpu_count(gpus)})",
+        stake=stake,
+        stake_basis="a day that it trains" if stake else "its GPUs are not known",
+        page="runs",
+        named={"run": run[1], "cluster": run[0]},
+    )
+
+
+def _test_again(ask: Ask, run: Run) -> Iterator[Action]:
+    """A rank against which what it logged speaks."""
+    answer = corruption.answer(ask, *run)
+    if answer.record["verdict"] != "suspects":
+        return
+    grade = str(answer.record["suspects"][0]["grade"])
+    yield Action(
+        "suspect",
+        target("suspect", *run),
+        what=answer.sentence.partition(":")[0].rstrip("."),
+        why=f"run {run[1]}: {grade} of silent corruption by what ranks logged",
+        stake=None,
+        stake_basis="not known: what it computed since may be wrong",
+        page="runs",
+        named={"run": run[1], "cluster": run[0], "runs_tab": "Corruption"},
+        hides=(2 if grade == "proof" else 1, 0.0),
+    )
+
+
+def _end_hang(ask: Ask, run: Run) -> Iterator[Action]:
+    """A hang whose ranks were dumped, and whose attempt still runs or is not known."""
+    judged = ask(hangs.of_run, *run)
+    answer = hangs.answer(judged)
+    if judged is None or answer.record["verdict"] not in ("found", "ambiguous"):
+        return
+    yield Action(
+        "hang",
+        target("hang", *run),
+        what=f"End the hang of run {run[1]}",
+        why=answer.sentence.rstrip("."),
+        stake=None,
+        stake_basis="not known: dumps do not say how long it stands",
+        page="runs",
+        named={"run": run[1], "cluster": run[0], "runs_tab": "Hangs"},
+        hides=(2, 0.0),
+    )
 
 
 def _gpus(judged: RunStability) -> float | None:
