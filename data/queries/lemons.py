@@ -186,7 +186,8 @@ seen AS (
   SELECT node, severity IN ('critical', 'fatal') AS grave, min(observed_at) AS seen_at,
     count(*) AS n,
     CASE WHEN count(coalesce(xid, sxid)) = 0 THEN 'checks' END AS only_checks,
-    string_agg(DISTINCT coalesce('XID ' || xid, 'SXid ' || sxid, check_name), ', ') AS code
+    array_to_string(list_sort(list(DISTINCT coalesce('XID ' || xid, 'SXid ' || sxid, check_name))),
+      ', ') AS code
   FROM health_events
   WHERE cluster = $cluster AND node IS NOT NULL AND source IS DISTINCT FROM 'scheduler'
     AND NOT {TOLD_TWICE}
