@@ -158,7 +158,7 @@ def events(store: Store, window: Window) -> pd.DataFrame:
 
 
 _LOST = """SELECT attempt_key, gpu_seconds FROM lost_time
-    WHERE cluster = $cluster AND bucket = 'lost_work'"""
+    WHERE cluster = $cluster AND bucket = 'lost_work' AND end_at >= $from_at AND end_at < $to_at"""
 _NOT_BUILT = "SELECT NULL AS attempt_key, NULL AS gpu_seconds WHERE false"
 _DAY = "epoch({} - $from_at) / 86400"
 _EVENTS = f"""WITH {VERDICTS},
