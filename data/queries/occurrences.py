@@ -41,7 +41,7 @@ def occurrences(store: Store, selection: Selection) -> pd.DataFrame:
               FROM chosen LEFT JOIN ({_OF_INCIDENTS}) USING (cluster, attempt_key)
               WHERE exposed),
             struck AS (
-              SELECT cause, any_value(domain ORDER BY domain) AS domain, min(method) AS method,
+              SELECT cause, min(domain) AS domain, min(method) AS method,
                 min(day) AS day, count(*) AS failures
               FROM item GROUP BY cluster, cause, item)
             SELECT cause, domain, method, day, count(*) AS n,
