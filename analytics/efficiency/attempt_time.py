@@ -185,10 +185,7 @@ def parts_under(ran_s: Ints, times: Times) -> Parts:
     """Running time of attempts, seconds, by the parts that `attempt_time` defines."""
     interval, write = times.interval_s, times.write_s
     cycle = interval + write
-    startup = np.minimum(ran_s, times.restart_s)
-    after = ran_s - startup
-    turns = np.floor(after / cycle)
-    rest = after - turns * cycle
+    startup, after, turns, rest = _turns(ran_s, times)
     checkpoint = turns * write + np.maximum(rest - interval, 0.0)
     mean = (interval**2 / 2 + interval * write) / cycle
     saved = after >= interval
@@ -201,6 +198,22 @@ def parts_under(ran_s: Ints, times: Times) -> Parts:
         turns=turns,
         since=np.minimum(rest, interval),
     )
+
+
+def checkpoint_under(ran_s: Ints, times: Times) -> Floats:
+    """`Parts.checkpoint` alone."""
+    *_, turns, rest = _turns(ran_s, times)
+    found: Floats = turns * times.write_s + np.maximum(rest - times.interval_s, 0.0)
+    return found
+
+
+def _turns(ran_s: Ints, times: Times) -> tuple[Floats, ...]:
+    """Start-up, time after it, turns of work and writing in that, and what is left of the last."""
+    cycle = times.interval_s + times.write_s
+    startup: Floats = np.minimum(ran_s, times.restart_s)
+    after: Floats = ran_s - startup
+    turns: Floats = np.floor(after / cycle)
+    return startup, after, turns, after - turns * cycle
 
 
 def _unsaved(parts: Parts, mean: Times, cycle_spread: float | None) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.efficiency.attempt_time import parts_under
+from analytics.efficiency.attempt_time import checkpoint_under, parts_under
 from analytics.efficiency.habit_model import LEAST_S, N_NODES
 from analytics.efficiency.habits import FIELDS, Times
 from analytics.failures.columns import require
@@ -195,21 +195,38 @@ def replayed(ran: Ran, times: tuple[Times, ...], interval_min: float | None = No
     >>> [float(each[0]) for each in (then.lost, now.lost, then.restart)]
     [5.0, 2.5, 1.0]
     """
-    lost, restart, written = [], [], []
+    lost, restart, writing = [], [], []
     for each in times:
-        of_all = each
-        if interval_min is not None:
-            interval = np.where(ran.several, interval_min * 60.0, each.interval_s)
-            of_all = replace(each, interval_s=interval)
-        parts = parts_under(ran.ran_s, of_all)
+        parts = parts_under(ran.ran_s, _every(ran, each, interval_min))
         held = np.where(ran.struck, np.minimum(parts.lost, parts.worked), 0.0)
         lost.append(held * ran.gpu_hours_per_s)
         restart.append(np.where(ran.again, each.restart_s, 0.0) * ran.gpu_hours_per_s)
-        written.append(parts.checkpoint * ran.counted * ran.gpu_hours_per_s)
-    return Replayed(*(mean_over(each) for each in (lost, restart, written)))
+        writing.append(parts.checkpoint * ran.counted * ran.gpu_hours_per_s)
+    return Replayed(*(mean_over(each) for each in (lost, restart, writing)))
+
+
+def written(ran: Ran, times: tuple[Times, ...], interval_min: float | None = None) -> float:
+    """Sum of `Replayed.written`."""
+    writing = [
+        checkpoint_under(ran.ran_s, _every(ran, each, interval_min))
+        * ran.counted
+        * ran.gpu_hours_per_s
+        for each in times
+    ]
+    return float(mean_over(writing).sum())
+
+
+def _every(ran: Ran, times: Times, interval_min: float | None) -> Times:
+    """Times where runs on several nodes save every `interval_min`, if it is given."""
+    if interval_min is None:
+        return times
+    interval = np.where(ran.several, interval_min * 60.0, times.interval_s)
+    return replace(times, interval_s=interval)
 
 
 def mean_over(values: list[Floats]) -> Floats:
     """Mean over the nodes of the interval, or the one value."""
+    if len(values) == 1:
+        return values[0]
     found: Floats = np.mean(values, axis=0)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from analytics.arrays import Floats, Ints
 
+Part: TypeAlias = "tuple[Floats | sparse.csr_array, Floats]"
+"""Rows of incidents, of the first alone where others have nothing; and what each half incident
+adds."""
 HALF: Final = 0.5
 """Incidents of mean cost that are added where chance is drawn, as Jeffreys' prior adds them."""
 N_HALVES: Final = 3
@@ -57,9 +60,30 @@ class Incidents:
         end = self.first[self.n_named] if self.n_named < len(self.first) else len(self.order)
         return Incidents(self.n, self.n_named, self.order[:end], self.first[: self.n_named])
 
+    @property
+    def sizes(self) -> Ints:
+        """Attempts of each that is summed."""
+        found: Ints = np.diff(self.first, append=len(self.order))
+        return found
+
     def summed(self, rows: Floats) -> Floats:
-        """Rows in the order of `order` summed by incident."""
-        found: Floats = np.add.reduceat(rows, self.first) if len(self.first) else rows
+        """Rows in the order of `order` summed by incident: most are of one attempt, and stay."""
+        if len(self.first) == len(rows):
+            return rows
+        sizes, found = self.sizes, rows[self.first]
+        several = sizes > 1
+        begins = np.cumsum(sizes[several]) - sizes[several]
+        found[several] = np.add.reduceat(rows[np.repeat(several, sizes)], begins)
+        return found
+
+    def gathered(self, which: Ints, rows: Floats) -> sparse.csr_array:
+        """Rows of some places of `order` alone summed by incident; the others have nothing."""
+        incident = np.repeat(np.arange(len(self.first)), self.sizes)[which]
+        places = (incident, np.arange(len(which)))
+        shape = (len(self.first), len(which))
+        found: sparse.csr_array = sparse.csr_array(
+            sparse.csr_array((np.ones(len(which)), places), shape=shape) @ sparse.csr_array(rows)
+        )
         return found
 
     def weights(self, n: int, rng: np.random.Generator) -> Iterator[tuple[slice, Floats]]:
@@ -78,19 +102,24 @@ class Incidents:
         halves = slice(len(self.first), len(self.first) + N_HALVES)
         yield halves, of_halves.standard_gamma(HALF, (N_HALVES, n))
 
-    def totals(self, parts: Sequence[Floats], n: int, rng: np.random.Generator) -> list[Floats]:
-        """Parts, with a row an incident and one a half incident, summed by each draw of weights:
-        arrays of shape (draws, columns)."""
-        rows = sparse.hstack([sparse.csr_array(part) for part in parts], format="csr")
+    def totals(self, parts: Sequence[Part], n: int, rng: np.random.Generator) -> list[Floats]:
+        """Parts summed by each draw of weights: arrays of shape (draws, columns)."""
+        rows = sparse.hstack([self._with_halves(*part) for part in parts], format="csr")
         totals = np.zeros((rows.shape[1], n))
         for place, weights in self.weights(n, rng):  # of most columns most incidents have nothing
             totals += rows[place].T @ weights
-        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        ends = np.cumsum([halves.shape[1] for _, halves in parts])[:-1]
         return [total.T for total in np.split(totals, ends)]
 
+    def _with_halves(self, rows: Floats | sparse.csr_array, halves: Floats) -> sparse.csr_array:
+        """A part as one: a row an incident, then one a half incident."""
+        every = sparse.csr_array(rows)
+        every.resize((len(self.first), every.shape[1]))
+        return sparse.vstack([every, sparse.csr_array(halves)], format="csr")
 
-def with_mean(rows: Floats) -> Floats:
-    """Rows of incidents, and what a half incident adds: to all the mean one, to others nothing."""
+
+def mean_halves(rows: Floats | sparse.csr_array) -> Floats:
+    """What a half incident adds: to all the mean one, to others nothing."""
     halves = np.zeros((N_HALVES, rows.shape[1]))
-    halves[0] = rows.sum(axis=0) / max(1, len(rows))
-    return np.vstack([rows, halves])
+    halves[0] = rows.sum(axis=0) / max(1, rows.shape[0])
+    return halves

@@ -214,7 +214,7 @@ class Excess:
 
     def halves(self) -> Floats:
         """What a half incident adds to `own`: of all nothing, the mean of the nodes left out, and
-        one of other nodes."""
+        one of other nodes; to `named` none adds."""
         total = self.named.sum(axis=0)
         failures = total[self._n :].sum()
         halves = np.zeros((N_HALVES, self.own.shape[1]))
@@ -223,11 +223,6 @@ class Excess:
             halves[1, self._n] = 1.0
         halves[2, self._n + 1] = self.exposure_ratio
         return halves
-
-    def with_halves(self) -> Floats:
-        """Both with what a half incident adds."""
-        nothing = np.zeros((N_HALVES, self.named.shape[1]))
-        return np.block([[self.own, self.named], [self.halves(), nothing]])
 
     def regained(self, total: Floats) -> Floats:
         """Of each kind, where the columns of `by_incident` sum to this; shape (draws, kinds)."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.habit_costs import MINUTES, Ran, replayed, times_of
-from analytics.efficiency.incidents_weighed import with_mean
+from analytics.efficiency.habit_costs import MINUTES, Ran, replayed, times_of, written
+from analytics.efficiency.incidents_weighed import N_HALVES, Incidents, mean_halves
 from analytics.efficiency.left_out import Excess
 from analytics.estimate import Estimate
 
@@ -18,10 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from scipy import sparse
 
-    from analytics.arrays import Floats
+    from analytics.arrays import Floats, Ints
+    from analytics.efficiency.habit_costs import Replayed
     from analytics.efficiency.habits import Times
-    from analytics.efficiency.incidents_weighed import Incidents
+    from analytics.efficiency.incidents_weighed import Part
     from analytics.efficiency.left_out import Gone
 
 Column = tuple[str, str]
@@ -36,16 +37,53 @@ WHOLE: Final[tuple[Column, ...]] = (
 
 
 @dataclass(frozen=True)
+class Struck:
+    """A period's attempts, and the interruptions among them in the order of their incidents."""
+
+    ran: Ran
+    """All attempts."""
+    own: Ran
+    """The interruptions."""
+    incidents: Incidents
+    waited: Floats
+    """GPU-hours that each interrupted run waited to go on."""
+    cause: Ints
+    """Of each interruption, in `causes`."""
+    causes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, attempts: pd.DataFrame) -> Struck:
+        """Attempts as `what_if` takes them."""
+        ran, incidents = Ran.of(attempts), Incidents.of(attempts)
+        struck = attempts.take(incidents.order)
+        waited = struck["waited_s"].fillna(0).to_numpy(dtype=float)
+        gpus = struck["n_gpus"].to_numpy(dtype=float)
+        told = causes_of(attempts)
+        causes = pd.unique(told[ran.struck])
+        cause = pd.Categorical(told[incidents.order], categories=list(causes)).codes
+        own = ran.some(incidents.order)
+        hours = np.where(own.again, waited * gpus / 3600, 0.0)
+        return cls(ran, own, incidents, hours, cause, tuple(causes))
+
+    def excess(self, gone: Gone, rows: Floats) -> Excess:
+        """Of costs of the interruptions without some nodes."""
+        named = self.incidents.named
+        return Excess.of(gone, named, rows[: len(named.order)])
+
+
+@dataclass(frozen=True)
 class Sums:
     """GPU-hours of a period under one habit: a row an incident, and what is no chance."""
 
     columns: tuple[Column, ...]
     incidents: Incidents
+    rows: Floats
+    """The columns of each interruption."""
     every: Floats
-    """The columns of all interruptions."""
+    """The same of each incident."""
     excess: Excess
-    """The same of the nodes left out."""
-    curve: Floats
+    """The same of the nodes left out, of incidents that are named: others have nothing of it."""
+    curve: sparse.csr_array
     """Cost of runs on several nodes at each of `MINUTES`, and as they saved."""
     written: float
     more_written: float
@@ -59,10 +97,15 @@ class Sums:
         return self.outcomes(*(part.sum(axis=0)[None, :] for part in parts))
 
     @property
-    def parts(self) -> tuple[Floats, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """What is summed: of all interruptions, of the nodes left out, of the curve; each with what
         half an incident adds."""
-        return with_mean(self.every), self.excess.with_halves(), with_mean(self.curve)
+        of_named = np.zeros((N_HALVES, self.excess.named.shape[1]))
+        return (
+            (self.every, mean_halves(self.every)),
+            (self.excess.by_incident, np.hstack([self.excess.halves(), of_named])),
+            (self.curve, mean_halves(self.curve)),
+        )
 
     def outcomes(self, every: Floats, excess: Floats, curve: Floats) -> Outcomes:
         """Where the columns sum to this; shape (draws, ...)."""
@@ -147,8 +190,12 @@ def joined(parts: Sequence[Outcomes]) -> Outcomes:
 def drawn(sums: Sequence[Sums], n: int, rng: np.random.Generator) -> list[Outcomes]:
     """Of n draws of chance, the same for all of the sums: what differs between them is none."""
     parts = [each.parts for each in sums]
-    totals = iter(sums[0].incidents.totals([*chain.from_iterable(parts)], n, rng))
-    return [each.outcomes(*islice(totals, len(own))) for each, own in zip(sums, parts, strict=True)]
+    once = {id(rows): (rows, halves) for own in parts for rows, halves in own}
+    totals = dict(zip(once, sums[0].incidents.totals([*once.values()], n, rng), strict=True))
+    return [
+        each.outcomes(*(totals[id(rows)] for rows, _ in own))
+        for each, own in zip(sums, parts, strict=True)
+    ]
 
 
 def spread(
@@ -164,60 +211,75 @@ def spread(
     return Estimate(value, min(lower, value), max(upper, value), level, n)
 
 
-def summed(
-    attempts: pd.DataFrame,
-    incidents: Incidents,
-    gone: Gone,
-    times: tuple[Times, ...],
-    interval_min: float | None = None,
-) -> Sums:
-    """Costs of the attempts under these times, by incident; at another interval of runs on several
-    nodes where it is given.
+@dataclass(frozen=True)
+class Costs:
+    """What the attempts cost under one habit at the intervals at which they saved: the same
+    whatever nodes are left out.
     """
-    ran = Ran.of(attempts)
-    then, now = (replayed(ran, times, every) for every in (None, interval_min))
-    waited = attempts["waited_s"].fillna(0).to_numpy(dtype=float)
-    gpus = attempts["n_gpus"].to_numpy(dtype=float)
-    values = {
-        "lost": then.lost,
-        "restart": then.restart,
-        "waited": np.where(ran.again, waited * gpus / 3600, 0.0),
-        "less": then.lost - now.lost,
-    }
-    cause = causes_of(attempts)
-    columns = (*WHOLE, *((kind, each) for each in pd.unique(cause[ran.struck])
-                         for kind in ("cost", "less")))  # fmt: skip
-    values["cost"] = values["lost"] + values["restart"]
-    rows = np.column_stack(
-        [np.where((cause == of) | (of == ""), values[kind], 0.0) for kind, of in columns]
-    )[incidents.order]
-    curve, fixed = _curve(ran, times)
-    of_runs = np.zeros((len(attempts), curve.shape[1]))
-    of_runs[ran.several] = curve
-    written = float(then.written.sum())
-    return Sums(
-        columns,
-        incidents,
-        incidents.summed(rows),
-        Excess.of(gone, incidents, rows),
-        incidents.summed(of_runs[incidents.order]),
-        written,
-        float(now.written.sum()) - written,
-        fixed,
-    )
+
+    struck: Struck
+    times: tuple[Times, ...]
+    """Of all attempts."""
+    own: tuple[Times, ...]
+    """Of the interruptions."""
+    then: Replayed
+    """Of the interruptions."""
+    written: float
+    curve: sparse.csr_array
+    """As `Sums` has it."""
+    fixed: Floats
+    """As `Sums` has it."""
+
+    @classmethod
+    def of(cls, struck: Struck, times: tuple[Times, ...]) -> Costs:
+        """Under these times."""
+        own = times_of(times, struck.incidents.order)
+        then, writing = replayed(struck.own, own), written(struck.ran, times)
+        return cls(struck, times, own, then, writing, *_curve(struck, own, times))
+
+    def summed(self, gone: Gone, interval_min: float | None = None) -> Sums:
+        """By incident, without some nodes; at another interval of runs on several nodes where it is
+        given."""
+        then, struck = self.then, self.struck
+        less, more_written = np.zeros(len(then.lost)), 0.0
+        if interval_min is not None:
+            less = then.lost - replayed(struck.own, self.own, interval_min).lost
+            more_written = written(struck.ran, self.times, interval_min) - self.written
+        cost = then.lost + then.restart
+        columns, parts = [*WHOLE], [then.lost, then.restart, struck.waited, less]
+        for code, cause in enumerate(struck.causes):
+            of_cause = struck.cause == code
+            columns += [("cost", cause), ("less", cause)]
+            parts += [np.where(of_cause, cost, 0.0), np.where(of_cause, less, 0.0)]
+        rows = np.column_stack(parts)
+        return Sums(
+            tuple(columns),
+            struck.incidents,
+            rows,
+            struck.incidents.summed(rows),
+            struck.excess(gone, rows),
+            self.curve,
+            self.written,
+            more_written,
+            self.fixed,
+        )
 
 
-def _curve(ran: Ran, times: tuple[Times, ...]) -> tuple[Floats, Floats]:
-    """Cost of each run's attempts, and the writing of all, at each of `MINUTES` and as they saved.
-
-    Of runs on several nodes alone.
+def _curve(
+    struck: Struck, own: tuple[Times, ...], times: tuple[Times, ...]
+) -> tuple[sparse.csr_array, Floats]:
+    """Cost of the interruptions of runs on several nodes by incident, and the writing of all such
+    runs, at each of `MINUTES` and as they saved; times of the interruptions, and of all attempts.
     """
-    which = ran.several
-    some, own = ran.some(which), times_of(times, which)
-    played = [replayed(some, own[:1], minutes) for minutes in MINUTES]
-    played.append(replayed(some, own))
+    every = [*((1, minutes) for minutes in MINUTES), (None, None)]
+    which = np.flatnonzero(struck.own.several)
+    some, theirs = struck.own.some(which), times_of(own, which)
+    played = [replayed(some, theirs[:n], minutes) for n, minutes in every]
     cost = np.column_stack([replay.lost + replay.restart for replay in played])
-    return cost, np.array([replay.written.sum() for replay in played])
+    several = struck.ran.some(struck.ran.several)
+    habits = times_of(times, struck.ran.several)
+    writing = np.array([written(several, habits[:n], minutes) for n, minutes in every])
+    return struck.incidents.gathered(which, cost), writing
 
 
 def causes_of(attempts: pd.DataFrame) -> NDArray[np.object_]:

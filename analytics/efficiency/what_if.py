@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 
 from analytics import validate
-from analytics.efficiency.habit_costs import MINUTES, Ran, habit_sets, replayed
-from analytics.efficiency.incidents_weighed import Incidents
+from analytics.efficiency.habit_costs import MINUTES, habit_sets, replayed
 from analytics.efficiency.left_out import Fleet, LeftOut, Without
 from analytics.efficiency.resampled import (
     DRAWS,
     EACH,
     HABIT_DRAWS,
+    Costs,
     Outcomes,
+    Struck,
     causes_of,
     drawn,
     joined,
     spread,
-    summed,
 )
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from analytics.arrays import Floats
     from analytics.efficiency.habit_costs import HabitSets
     from analytics.efficiency.habits import Habits, Times
-    from analytics.efficiency.left_out import Gone, Node
+    from analytics.efficiency.left_out import Node
     from analytics.efficiency.resampled import Sums
 
 CURVE: Final = ("minutes", "gpu_hours", "lower", "upper")
@@ -159,12 +159,13 @@ def what_if(
     central, _, corners = saved
     fleet = Fleet.of(attempts, exposure)
     without = Without.of(fleet, change.nodes, hindsight=change.hindsight)
-    asked = _Asked(attempts, Incidents.of(attempts), without)
-    held = asked.summed(without.gone, central)
+    asked = _Asked(attempts, Struck.of(attempts), without)
+    costs = Costs.of(asked.struck, central)
+    held = costs.summed(without.gone)
     best = _best(held)
     if interval_min is not None:
         asked = replace(asked, interval_min=best if interval_min == "best" else float(interval_min))
-        held = asked.summed(without.gone, central)
+        held = costs.summed(without.gone, asked.interval_min)
     chance = _chance(asked, held, saved, rng)
     outcome = _Spread(held.point(), chance, bool(corners), conf_level)
     return _report(asked, outcome, _with_cost(asked, central), central, best)
@@ -175,14 +176,14 @@ class _Asked:
     """What is played again."""
 
     attempts: pd.DataFrame
-    incidents: Incidents
+    struck: Struck
     without: Without
     interval_min: float | None = None
     """Of runs on several nodes; None as they saved."""
 
-    def summed(self, gone: Gone, times: tuple[Times, ...]) -> Sums:
+    def summed(self, times: tuple[Times, ...]) -> Sums:
         """Costs under these times."""
-        return summed(self.attempts, self.incidents, gone, times, self.interval_min)
+        return Costs.of(self.struck, times).summed(self.without.gone, self.interval_min)
 
 
 def _chance(
@@ -195,15 +196,15 @@ def _chance(
     assumed alone.
     """
     _, of_habits, corners = saved
-    gone = asked.without.gone
     chance = []
     if of_habits:
-        each = (drawn([asked.summed(gone, times)], EACH, rng) for times in of_habits)
+        each = (drawn([asked.summed(times)], EACH, rng) for times in of_habits)
         chance.append(joined([outcomes for (outcomes,) in each]))
     alike = [] if of_habits else [held]
-    alike += [asked.summed(gone, times) for times in corners]
+    alike += [asked.summed(times) for times in corners]
     if asked.without.counts_for_less:
-        alike.append(asked.summed(asked.without.in_full, saved[0]))
+        in_full = asked.struck.excess(asked.without.in_full, held.rows)
+        alike.append(replace(held, excess=in_full))
     return (*chance, *(drawn(alike, DRAWS, rng) if alike else ()))
 
 
@@ -218,7 +219,7 @@ def _best(sums: Sums) -> float | None:
 def _with_cost(asked: _Asked, times: tuple[Times, ...]) -> tuple[LeftOut, ...]:
     """The nodes left out with what their failures cost."""
     attempts = asked.attempts
-    then = replayed(Ran.of(attempts), times)
+    then = replayed(asked.struck.ran, times)
     cost = pd.Series(np.where(asked.without.gone.blamed, then.lost + then.restart, 0.0))
     by_node = cost.groupby([attempts["cluster"], attempts["node"]]).sum().to_dict()
     return tuple(
@@ -319,7 +320,7 @@ def _causes(outcome: _Spread, attempts: pd.DataFrame) -> dict[str, tuple[Estimat
 def _runs(asked: _Asked, point: Outcomes, times: tuple[Times, ...]) -> pd.DataFrame:
     """What each run on several nodes regains: of failures of the nodes all the same share."""
     attempts = asked.attempts
-    ran = Ran.of(attempts)
+    ran = asked.struck.ran
     then, now = (replayed(ran, times, every) for every in (None, asked.interval_min))
     cost = (then.lost + then.restart) * asked.without.gone.share
     whole = float(cost.sum())

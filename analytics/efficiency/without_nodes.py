@@ -82,7 +82,8 @@ class Period:
         *,
         seed: int = 0,
     ) -> Period:
-        """Attempts, habits and exposure as `what_if` takes them."""
+        """Attempts, habits and exposure as `what_if` takes them; where no habit is modelled those
+        of incidents that are named are enough."""
         rng = np.random.default_rng(seed)
         attempts = attempts.reset_index(drop=True)
         saved = habit_sets(attempts, habits, HABIT_DRAWS, rng)

@@ -72,24 +72,18 @@ def unexplained(store: Store, selection: Selection) -> Columns:
     whatever its cause, and not among them.
     """
     columns = store.columns(
-        f"""WITH {unexplained_attempts(selection)}
+        f"""WITH {FAILED_ATTEMPTS}
             SELECT cluster, coalesce(partition, 'unknown') AS partition,
               CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS n_gpus,
               basis IS DISTINCT FROM 'gpu_time' AS node_time,
               {local_day("failed_at")} AS day, count(*) AS unexplained
-            FROM open_attempt GROUP BY ALL ORDER BY ALL""",
+            FROM failed_attempt JOIN clusters USING (cluster)
+            WHERE {UNEXPLAINED} AND NOT {FAILED_BY[selection.definition]}
+              AND {in_the_rate(selection)}
+            GROUP BY ALL ORDER BY ALL""",
         selection.rows.parameters,
     )
     return {**columns, "day": dates(columns["day"])}
-
-
-def unexplained_attempts(selection: Selection) -> str:
-    """Common tables up to `open_attempt`: failed attempts that can count in a rate and of which
-    nothing names the cause, with their clusters."""
-    return f"""{FAILED_ATTEMPTS},
-            open_attempt AS (
-              FROM failed_attempt JOIN clusters USING (cluster) WHERE {UNEXPLAINED}
-                AND NOT {FAILED_BY[selection.definition]} AND {in_the_rate(selection)})"""
 
 
 def logged_without_jobs(store: Store, selection: Selection) -> int:

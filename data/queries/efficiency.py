@@ -12,7 +12,6 @@ from data.definitions import INFRASTRUCTURE
 from data.errors import DataError
 from data.filters import Filter
 from data.interrupted import ELIGIBLE_S, RAN_S, SEVERAL_NODES, WAITED_S, interrupted
-from data.queries.detection import unexplained_attempts
 from data.queries.exposure import kept
 from data.said import ARRANGED, VERDICTS
 from data.site import load_site
@@ -37,6 +36,7 @@ _COUNTS = """CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds,
 _OF_AN_ATTEMPT = ("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "shared_gpu_seconds",
                   "habit_gpu_seconds", "variance_gpu_s2")  # fmt: skip
 """What one attempt lost, in `lost_time`."""
+_LOST = Filter(within="end_at")
 _OF_DAY = Filter(within="day", n_gpus="n_gpus")
 _INTERRUPTED = Filter(of="jobs", within="end_at", n_gpus="jobs.n_gpus")
 _RAN = Filter(
@@ -125,16 +125,14 @@ def _unexplained_losses(store: Store, selection: Selection, *, min_gpus: int) ->
         if name != "habit_gpu_seconds"
     )
     return store.columns(
-        f"""WITH {unexplained_attempts(days)},
-            lost AS MATERIALIZED (
-              SELECT cluster, job_run, {lost}
-              FROM open_attempt LEFT JOIN lost_time USING (cluster, attempt_key)
-              WHERE basis = 'gpu_time'),
+        f"""WITH lost AS MATERIALIZED (
+              SELECT cluster, job_run, attempt_key, {lost}
+              FROM lost_time JOIN clusters USING (cluster)
+              WHERE unexplained AND basis = 'gpu_time' AND n_gpus >= greatest($min_gpus, 1)
+                AND end_at IS NOT NULL AND {_LOST.where(days)}),
             of_run AS (
               SELECT pow(sum(habit_gpu_seconds), 2) AS habit_gpu_s2 FROM lost
-              WHERE job_run IS NOT NULL GROUP BY cluster, job_run
-              UNION ALL
-              SELECT pow(habit_gpu_seconds, 2) FROM lost WHERE job_run IS NULL)
+              WHERE habit_gpu_seconds <> 0 GROUP BY cluster, coalesce(job_run, attempt_key))
             SELECT {sums}, count(*) AS n_attempts,
               (SELECT coalesce(sum(habit_gpu_s2), 0.0) FROM of_run) AS habit_gpu_s2 FROM lost""",
         days.parameters,
@@ -193,7 +191,9 @@ def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) ->
               jobs.start_at, jobs.end_at, verdict.node,
               gpu_seconds / 3600.0 AS lost_gpu_hours, jobs.attempt_key
             FROM verdict JOIN jobs USING (cluster, attempt_key)
-            LEFT JOIN (FROM lost_time WHERE bucket = 'lost_work') USING (cluster, attempt_key)
+            LEFT JOIN (
+              SELECT cluster, attempt_key, gpu_seconds FROM lost_time WHERE bucket = 'lost_work'
+            ) USING (cluster, attempt_key)
             WHERE {INFRASTRUCTURE} AND jobs.n_gpus > 0 AND {_INTERRUPTED.where(selection.days)}
             ORDER BY lost_gpu_hours DESC NULLS LAST, end_at DESC LIMIT $limit""",
         selection.days.parameters | {"limit": limit},

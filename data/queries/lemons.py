@@ -158,7 +158,7 @@ def events(store: Store, window: Window) -> pd.DataFrame:
 
 
 _LOST = """SELECT attempt_key, gpu_seconds FROM lost_time
-    WHERE cluster = $cluster AND bucket = 'lost_work'"""
+    WHERE cluster = $cluster AND bucket = 'lost_work' AND end_at >= $from_at AND end_at < $to_at"""
 _NOT_BUILT = "SELECT NULL AS attempt_key, NULL AS gpu_seconds WHERE false"
 _DAY = "epoch({} - $from_at) / 86400"
 _EVENTS = f"""WITH {VERDICTS},
@@ -186,7 +186,8 @@ seen AS (
   SELECT node, severity IN ('critical', 'fatal') AS grave, min(observed_at) AS seen_at,
     count(*) AS n,
     CASE WHEN count(coalesce(xid, sxid)) = 0 THEN 'checks' END AS only_checks,
-    string_agg(DISTINCT coalesce('XID ' || xid, 'SXid ' || sxid, check_name), ', ') AS code
+    array_to_string(list_sort(list(DISTINCT coalesce('XID ' || xid, 'SXid ' || sxid, check_name))),
+      ', ') AS code
   FROM health_events
   WHERE cluster = $cluster AND node IS NOT NULL AND source IS DISTINCT FROM 'scheduler'
     AND NOT {TOLD_TWICE}

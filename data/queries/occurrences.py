@@ -41,7 +41,7 @@ def occurrences(store: Store, selection: Selection) -> pd.DataFrame:
               FROM chosen LEFT JOIN ({_OF_INCIDENTS}) USING (cluster, attempt_key)
               WHERE exposed),
             struck AS (
-              SELECT cause, any_value(domain ORDER BY domain) AS domain, min(method) AS method,
+              SELECT cause, min(domain) AS domain, min(method) AS method,
                 min(day) AS day, count(*) AS failures
               FROM item GROUP BY cluster, cause, item)
             SELECT cause, domain, method, day, count(*) AS n,
@@ -83,13 +83,17 @@ def crowded_failures(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def _crowd(by: By) -> str:
-    """Common table of the users, nodes or causes of whom two neighbouring stretches hold enough."""
+    """Common tables of the users, nodes or causes of whom two neighbouring stretches hold enough:
+    one of the two then holds half of it, which few do."""
     named = "AND cause NOT IN (SELECT unnest($nameless))" if by == "cause" else ""
-    return f"""crowd_{by} AS (
+    return f"""stretch_{by} AS MATERIALIZED (
+              SELECT cluster, "{by}" AS name, stretch, count(*) AS n FROM open
+              WHERE "{by}" IS NOT NULL {named} GROUP BY ALL),
+            crowd_{by} AS (
               SELECT DISTINCT cluster, name FROM (
                 SELECT cluster, name, n + CASE WHEN lead(stretch) OVER next = stretch + 1
                     THEN lead(n) OVER next ELSE 0 END AS near
-                FROM (SELECT cluster, "{by}" AS name, stretch, count(*) AS n FROM open
-                      WHERE "{by}" IS NOT NULL {named} GROUP BY ALL)
+                FROM stretch_{by} SEMI JOIN (FROM stretch_{by} WHERE 2 * n >= {LEAST})
+                  USING (cluster, name)
                 WINDOW next AS (PARTITION BY cluster, name ORDER BY stretch))
               WHERE near >= {LEAST})"""

@@ -20,8 +20,10 @@ _RAN = Filter(of="jobs", overlaps=("start_at", "end_at"), n_gpus="jobs.n_gpus")
 _CAPACITY = Filter(columns=("cluster",))
 
 
-def attempts(store: Store, selection: Selection) -> pd.DataFrame:
-    """Attempts with GPUs of the period: those on several nodes, and all that were interrupted.
+def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> pd.DataFrame:
+    """Attempts with GPUs of the period: those on several nodes, and all that were interrupted; with
+    `incidents` alone those that infrastructure failed or that are of an incident, which no other
+    attempt is: they are few, and looked up one by one.
 
     Columns: `cluster`, `attempt_key`, `run_id`, `name`, `n_gpus`, `several`, `ran_s`, `counted_s`
     (of it within the period), `bucket` and `cause` of what an interruption within the period lost
@@ -32,14 +34,17 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
     run's training metrics show: `interval_s`, `write_s`, `restart_s`.
     """
     ended = f"(SELECT rowid, * FROM jobs WHERE {_ENDED.where(selection)} AND n_gpus > 0)"
+    of_incident = f"""bucket = 'lost_work' OR id IN (
+      SELECT jobs.rowid FROM {ended} jobs SEMI JOIN told USING (cluster, attempt_key))"""
     return store.frame(
         f"""WITH {ARRANGED}, {interrupted(ended)},
-            loss AS (
-              SELECT id, min(bucket) AS bucket, min(cause) AS cause FROM interrupted GROUP BY id),
             told AS (
               SELECT cluster, key AS attempt_key, min(incident_id) AS incident_id
               FROM incident_members JOIN incidents USING (incident_id)
               WHERE kind IN ('failure', 'preemption') AND NOT retired GROUP BY ALL),
+            loss AS (
+              SELECT id, min(bucket) AS bucket, min(cause) AS cause FROM interrupted
+              WHERE {of_incident if incidents else "true"} GROUP BY id),
             blamed AS (
               SELECT cluster, attempt_key, node FROM verdict
               WHERE {INFRASTRUCTURE} AND node IS NOT NULL),
@@ -87,7 +92,7 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
               coalesce(again, false) AS again, following.waited_s,
               checkpoint_interval_s AS interval_s, checkpoint_write_s AS write_s, restart_s
             FROM jobs JOIN clock USING (cluster)
-            LEFT JOIN loss ON loss.id = jobs.rowid
+            {"JOIN" if incidents else "LEFT JOIN"} loss ON loss.id = jobs.rowid
             LEFT JOIN following ON following.id = jobs.rowid
             LEFT JOIN told ON told.cluster = jobs.cluster AND told.attempt_key = jobs.attempt_key
             LEFT JOIN blamed

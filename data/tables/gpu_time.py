@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from data.tables.table import Table, bigint, date, double, integer, varchar
+from data.tables.table import Table, bigint, boolean, date, double, integer, timestamptz, varchar
 
 GPU_TIME = Table(
     "gpu_time",
@@ -64,6 +64,13 @@ LOST_TIME = Table(
             "over runs its square does"
         ),
         "variance_gpu_s2": double("variance by chance, as in `gpu_time`"),
+        "end_at": timestamptz("end of the attempt"),
+        "partition": varchar("its partition"),
+        "account": varchar("its account", people="account"),
+        "n_gpus": integer("its GPUs; NULL where unknown"),
+        "unexplained": boolean(
+            "it failed, its node was not lost, and no record says whose fault it was"
+        ),
     },
     key=("cluster", "attempt_key"),
 )

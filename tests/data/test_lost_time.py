@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,12 @@ from app.actions import Options, annotate, build_ledger, ingest_files
 from app.answers.failures import incident
 from app.answers.failures.incidents import Kind, rows
 from app.ask import EVERYTHING
+from data.definitions import INFRASTRUCTURE
+from data.definitions import UNEXPLAINED as NOT_EXPLAINED
 from data.filters import Selection
 from data.queries import efficiency
+from data.queries.exposure import in_the_rate
+from data.said import FAILED_ATTEMPTS
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -106,6 +111,40 @@ def test_what_a_failure_of_unknown_cause_lost_is_not_known(root: Path) -> None:
     assert shown.value.endswith(" and more")
     assert shown.says == f"{shown.interval}, and 1 attempt of unknown loss"
     assert "1 attempt of unknown loss" in shown.basis
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(),
+        Selection(min_gpus=64),
+        Selection(account="none"),
+        Selection(
+            from_at=datetime(2026, 2, 3, tzinfo=UTC),
+            to_at=datetime(2026, 2, 20, tzinfo=UTC),
+            partition="learn",
+        ),
+    ],
+)
+def test_unexplained_failures_may_have_lost_what_those_that_verdicts_tell_did(
+    demo_store: Path, selection: Selection
+) -> None:
+    """Of the verdicts looked up attempt by attempt, as of the table alone."""
+    with closing(Store.open(demo_store)) as store:
+        ((n, seconds, most),) = store.rows(
+            f"""WITH {FAILED_ATTEMPTS}
+                SELECT count(*), coalesce(sum(gpu_seconds), 0), coalesce(sum(upper_gpu_seconds), 0)
+                FROM failed_attempt JOIN clusters USING (cluster) LEFT JOIN (
+                  SELECT cluster, attempt_key, gpu_seconds, upper_gpu_seconds FROM lost_time)
+                  USING (cluster, attempt_key)
+                WHERE {NOT_EXPLAINED} AND NOT {INFRASTRUCTURE} AND basis = 'gpu_time'
+                  AND {in_the_rate(selection)}""",
+            selection.parameters,
+        )
+        found = efficiency.unexplained_losses(store, selection)
+    told = [found[name].tolist() for name in ("n_attempts", "gpu_seconds", "upper_gpu_seconds")]
+    assert told == [[n], [seconds], [most]]
+    assert n or selection != Selection()
 
 
 @pytest.mark.slow

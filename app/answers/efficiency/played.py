@@ -32,7 +32,9 @@ def played(
     LedgerMissingError
         Where the ledger, which joins attempts to runs and knows how they save, is not built.
     """
-    return what_if(*_records(store, selection), change, conf_level=conf_level)
+    habits = _habits(store)
+    attempts = queries.attempts(store, selection)
+    return what_if(attempts, habits, _held(store, selection), change, conf_level=conf_level)
 
 
 def period(store: Store, selection: Selection) -> Period:
@@ -43,14 +45,19 @@ def period(store: Store, selection: Selection) -> Period:
     LedgerMissingError
         As `played`.
     """
-    return Period.of(*_records(store, selection))
+    habits = _habits(store)
+    # Habits that are modelled are drawn run by run, of all runs.
+    modelled = any(each.models for each in habits.values())
+    attempts = queries.attempts(store, selection, incidents=not modelled)
+    return Period.of(attempts, habits, _held(store, selection))
 
 
-def _records(
-    store: Store, selection: Selection
-) -> tuple[pd.DataFrame, Mapping[str, Habits], pd.DataFrame]:
-    """Attempts, habits and exposure."""
+def _habits(store: Store) -> Mapping[str, Habits]:
+    """Of each class of runs, how they save."""
     notes = efficiency.ledger_notes(store)
-    habits = {name: recorded_habits(notes[name]) for name in ("several_nodes", "one_node")}
-    held = pd.DataFrame(exposure.node_exposure(store, selection))
-    return queries.attempts(store, selection), habits, held
+    return {name: recorded_habits(notes[name]) for name in ("several_nodes", "one_node")}
+
+
+def _held(store: Store, selection: Selection) -> pd.DataFrame:
+    """Exposure of each node."""
+    return pd.DataFrame(exposure.node_exposure(store, selection))

@@ -13,6 +13,7 @@ from analytics.efficiency.attempt_time import SHOWN, attempt_time
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
 from analytics.reliability.failure_rate import size_label
+from data.definitions import INFRASTRUCTURE, UNEXPLAINED
 from data.interrupted import RAN_S, WAITED_S, interrupted
 from data.interrupted import SEVERAL_NODES as SEVERAL
 from data.said import VERDICTS
@@ -192,8 +193,9 @@ def _windows(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
-    """Temporary tables: attempt_loss (attempts that were interrupted), ledger_loss (how) and
-    open_attempt (failures of unknown cause, of which nobody knows whether they were)."""
+    """Temporary tables: attempt_loss (attempts that were interrupted), ledger_loss (how),
+    unknown_attempt (failures of unknown cause, and whether they are unexplained) and open_attempt
+    (those of which nobody knows whether they were interrupted)."""
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE interrupted AS WITH {interrupted()} FROM interrupted",
         said.parameters,
@@ -212,11 +214,19 @@ def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
              AND ledger_loss.cause IS NOT DISTINCT FROM interrupted.cause GROUP BY id"""
     )
     connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE open_attempt AS
-           WITH {VERDICTS}
-           SELECT jobs.rowid AS id FROM verdict JOIN jobs USING (cluster, attempt_key)
-           WHERE verdict.domain = 'unknown' AND jobs.rowid NOT IN (SELECT id FROM attempt_loss)""",
+        f"""CREATE OR REPLACE TEMP TABLE unknown_attempt AS
+           WITH {VERDICTS},
+           unknown AS (
+             SELECT cluster, attempt_key,
+               coalesce({UNEXPLAINED} AND NOT {INFRASTRUCTURE}, false) AS unexplained
+             FROM verdict WHERE domain = 'unknown')
+           SELECT jobs.rowid AS id, unexplained
+           FROM unknown JOIN jobs USING (cluster, attempt_key)""",
         said.parameters,
+    )
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE open_attempt AS
+           SELECT id FROM unknown_attempt WHERE id NOT IN (SELECT id FROM attempt_loss)"""
     )
 
 
@@ -363,7 +373,8 @@ def write_ledger(
 def write_losses(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None:
     """Fills `lost_time` with what attempts that were interrupted, or may have been, lost.
 
-    An attempt that never ran or held no GPU lost nothing.
+    An attempt that never ran or held no GPU lost nothing. In order of their end, so that a period
+    reads its own alone.
     """
     connection.register("lost_of_attempt", held.lost)
     connection.execute(
@@ -372,11 +383,12 @@ def write_losses(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> No
              CASE WHEN jobs.start_at IS NULL OR jobs.n_gpus = 0 THEN 0 ELSE gpu_seconds END
                AS gpu_seconds,
              lower_gpu_seconds, upper_gpu_seconds, shared_gpu_seconds, habit_gpu_seconds,
-             variance_gpu_s2
+             variance_gpu_s2, jobs.end_at, jobs.partition, jobs.account, jobs.n_gpus,
+             coalesce(unexplained, false) AS unexplained
            FROM (SELECT id, code FROM attempt_loss UNION ALL SELECT id, NULL FROM open_attempt)
            JOIN jobs ON jobs.rowid = id LEFT JOIN ledger_loss USING (code)
-           LEFT JOIN lost_of_attempt USING (id)
-           ORDER BY jobs.cluster, jobs.attempt_key"""
+           LEFT JOIN lost_of_attempt USING (id) LEFT JOIN unknown_attempt USING (id)
+           ORDER BY jobs.end_at, jobs.cluster, jobs.attempt_key"""
     )
     connection.unregister("lost_of_attempt")
 

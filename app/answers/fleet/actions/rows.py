@@ -244,12 +244,10 @@ def of_incidents(
 
     One that hit no job is left out where the hosts that it names have rows of their own (`told`).
     """
-    rows = pd.concat(
-        [
-            ask(incidents.rows, selection, incidents.Kind(), first=first, limit=FEW)
-            for first in ("largest", "latest")
-        ]
-    ).drop_duplicates("incident_id")
+    rows = ask(incidents.rows, selection, incidents.Kind(), first="largest", limit=FEW)
+    if len(rows) == FEW:
+        latest = ask(incidents.rows, selection, incidents.Kind(), first="latest", limit=FEW)
+        rows = pd.concat([rows, latest]).drop_duplicates("incident_id")
     elsewhere = [
         row["n_jobs"] == 0
         and bool(row["nodes"])
