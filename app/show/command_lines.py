@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-NOT_OF_A_STORE = ("classify", "config", "demo", "links", "machines", "serve", "stragglers")
+NOT_OF_A_STORE = (
+    *("classify", "config", "demo", "hangs", "lab", "links", "machines", "serve", "stability"),
+    "stragglers",
+)
 """Commands that read files, or say themselves which store they are for."""
 FILLS = ("ingest", "collect")
 

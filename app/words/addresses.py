@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 PAGES: dict[Link, str] = {
     "job": "job", "node": "node", "incident": "incident", "run": "ettr", "trace": "stragglers",
-    "user": "my_runs", "sql": "sql", "term": "glossary",
+    "user": "my_runs", "sql": "sql", "term": "glossary", "training": "runs",
 }  # fmt: skip
 NAMES: dict[Link, str] = {
     "job": "job_id", "node": "node", "incident": "incident_id", "run": "run_id", "trace": "trace",
-    "user": "user", "sql": "sql", "term": "key",
+    "user": "user", "sql": "sql", "term": "key", "training": "run_id",
 }  # fmt: skip
 """Columns that name what a link opens."""
 
@@ -31,8 +31,8 @@ def named(kind: Link, row: Mapping[str, Any]) -> dict[str, str]:
     >>> named("job", {"job_id": "7", "cluster": "c", "attempt": 2.0})
     {'job': '7', 'cluster': 'c', 'attempt': 'attempt 2'}
     """
-    names: dict[str, str] = {kind: str(row[NAMES[kind]])}
-    if row.get("cluster") and kind in ("job", "node", "run"):
+    names: dict[str, str] = {"run" if kind == "training" else kind: str(row[NAMES[kind]])}
+    if row.get("cluster") and kind in ("job", "node", "run", "training"):
         names["cluster"] = str(row["cluster"])
     attempt: Any = row.get("attempt")
     if kind == "job" and _is_known(attempt):

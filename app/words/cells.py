@@ -22,9 +22,9 @@ Kind = Literal[
 """rate, share (a ratio), mttf (hours) and ettr (a ratio) are estimates; decimal is a ratio that is
 written with three decimals, not as a percentage; times are UTC."""
 ESTIMATES = ("rate", "share", "mttf", "ettr")
-Link = Literal["job", "node", "incident", "run", "trace", "user", "sql", "term"]
+Link = Literal["job", "node", "incident", "run", "trace", "user", "sql", "term", "training"]
 """What a cell can open: the page of its job, node, incident, run, straggler trace, user, query in
-SQL or term."""
+SQL or term; of a run what it logged."""
 _NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a formula begins with; the wide forms are read alike in East Asian sheets."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.answers.columns import columns
 from app.answers.content import Answer, Missing, Table
+from app.answers.training import fleet
 from app.words import numbers
 from app.words.cells import Column
 from data.errors import DataError
@@ -30,7 +31,7 @@ NO_RUN = Missing(
     COMMANDS,
 )
 RUNS = (
-    Column("run_id", "Run", link="run"),
+    Column("run_id", "Run", link="training"),
     *columns("cluster"),
     Column("first_step", "First step", "count"),
     Column("last_step", "Last step", "count"),
@@ -82,3 +83,9 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         record={"runs": found},
         sheet=found,
     )
+
+
+def traces_of(store: Store, cluster: str, run_id: str) -> list[str]:
+    """Straggler traces of a run, newest first, as their page names them."""
+    found = fleet.traces(store, Selection(cluster=cluster))
+    return [str(trace) for trace in found.loc[found["run_id"] == run_id, "trace"]]

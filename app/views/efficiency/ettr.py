@@ -7,7 +7,7 @@ import streamlit as st
 from app.answers.efficiency import ettr, run
 from app.answers.fleet import weeks
 from app.ask.cached import ask
-from app.show import page
+from app.show import links, page
 from app.widgets import filter_bar, fleet_line, inputs, ledger_build, notice, page_head
 from data.filters import MTTF_MIN_GPUS
 
@@ -45,6 +45,9 @@ if run_id:
             page_head.of_one(f"Run {run_id} has no ETTR.", scope.filters, scope)
             st.stop()
         page_head.of_one(of_run.sentence, of_run.about, scope, notes=of_run.notes)
+    st.caption(
+        links.page("runs", {"run": run_id}, "What this run logged: spikes, corruption, hangs")
+    )
     page.blocks([of_run.chart("run_timeline")], scope)
     page.blocks([of_run.table("interruptions"), of_run.table("run_attempts")], scope)
     st.stop()

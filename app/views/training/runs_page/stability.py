@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.answers.training import stability
+from app.answers.training import runs, stability
 from app.ask.cached import ask
-from app.show import page
+from app.show import links, page
 from app.widgets import page_head
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from app.views.training.runs_page.chosen import ChosenRun
 
 MOST_SERIES = 6
+MOST_TRACES, MOST_JOBS = 2, 4
+"""Links to each kind of page."""
 
 
 def further_chosen(plain: RunStability) -> tuple[str, ...]:
@@ -45,6 +47,23 @@ def show(head: DeltaGenerator, run: ChosenRun, scope: Scope) -> None:
     answer = stability.answer(found)
     with head:
         page_head.of_one(answer.sentence, answer.about, scope, terms=answer.terms)
+    _elsewhere(found, run)
     page.headlines(answer.numbers, scope)
     page.notes(answer.notes)
     page.blocks(answer.blocks, scope)
+
+
+def _elsewhere(found: RunStability, run: ChosenRun) -> None:
+    """Links to what other pages say of the run: its ETTR, traces, jobs and incidents."""
+    parts = [links.to("run", run.run_id, run.cluster, said="ETTR of this run")]
+    parts += [
+        links.to("trace", trace, said=f"Stragglers, {trace}")
+        for trace in ask(runs.traces_of, run.cluster, run.run_id)[:MOST_TRACES]
+    ]
+    if found.beside is not None:
+        attempts = found.beside.attempts
+        jobs = attempts["job_id"].dropna().unique()[:MOST_JOBS]
+        parts += [links.job(str(job), run.cluster) for job in jobs]
+        known = attempts["incident_id"].dropna().unique()[:MOST_JOBS]
+        parts += [links.to("incident", str(each), said=f"Incident {each}") for each in known]
+    st.caption(" · ".join(parts))
