@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -40,9 +41,12 @@ _MAD: Final = 1.4826
 class _Piece:
     """Level and scale of each block of some rows."""
 
-    rows: Ints
-    """Of the course, those before it left out."""
+    first: int
+    """The first of its rows in the course."""
+    rows: Ints | None
+    """Its rows; None where no row between them is passed over."""
     n_before: int
+    """Rows before them that the first blocks hold."""
     level: Floats
     scale: Floats
 
@@ -59,10 +63,14 @@ class Baseline:
 
     def at(self, row: int) -> tuple[float, float]:
         """Level and scale expected at a row that can be judged."""
-        starts = [int(piece.rows[0]) for piece in self.pieces]
-        piece = self.pieces[bisect_right(starts, row) - 1]
-        block = (piece.n_before + int(np.searchsorted(piece.rows, row))) // BLOCK
+        piece = self.pieces[bisect_right(self._firsts, row) - 1]
+        place = row - piece.first if piece.rows is None else np.searchsorted(piece.rows, row)
+        block = (piece.n_before + int(place)) // BLOCK
         return float(piece.level[block]), float(piece.scale[block])
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return [piece.first for piece in self.pieces]
 
 
 def baseline(course: Course, value: Floats, *, rises: bool = True) -> Baseline:
@@ -103,22 +111,27 @@ def baseline(course: Course, value: Floats, *, rises: bool = True) -> Baseline:
     for segment in course.segments(ROWS_BEFORE):
         for first in range(segment.first, segment.last, PIECE):
             last = min(first + PIECE, segment.last)
-            own = np.arange(first, min(last + ROWS_BEHIND, segment.last))
             before = np.arange(max(segment.first, first - ROWS_BEFORE), first)
             if first == segment.first:
                 before = segment.path_rows
-            if not is_whole:
-                own, before = own[finite[own]], before[finite[before]]
+            before = before[finite[before]]
             before = before[len(before) % BLOCK :]
-            n_own = int(np.searchsorted(own, last))
+            own: slice | Ints = slice(first, last)
+            behind = slice(last, min(last + ROWS_BEHIND, segment.last))
+            if not is_whole:
+                own = first + np.flatnonzero(finite[own])
+            ahead = value[behind][finite[behind]]
+            x = np.concatenate([value[before], value[own], ahead])
+            n_own = len(x) - len(before) - len(ahead)
             if not n_own:
                 continue
-            x = np.concatenate([value[before], value[own]])
             level, lag, scale = _along(x, rounded, rises=rises)
             blocks = slice(len(before), len(before) + n_own)
-            z[own[:n_own]] = _off(x, level, scale)[blocks]
-            noise[own[:n_own]] = _off(x, level + lag, scale)[blocks]
-            pieces.append(_Piece(own[:n_own], len(before), level, scale))
+            z[own] = _off(x, level, scale)[blocks]
+            noise[own] = _off(x, level + lag, scale)[blocks]
+            rows = None if isinstance(own, slice) else own
+            begin = first if rows is None else int(rows[0])
+            pieces.append(_Piece(begin, rows, len(before), level, scale))
     return Baseline(z, noise, tuple(pieces))
 
 
@@ -152,8 +165,7 @@ def _along(x: Floats, rounded: float, *, rises: bool) -> tuple[Floats, Floats, F
 def _by_block(x: Floats, n_blocks: int) -> Floats:
     """Median of each block of rows, of the last one of what there is."""
     whole = len(x) // BLOCK
-    blocks = np.sort(x[: whole * BLOCK].reshape(-1, BLOCK), axis=1)
-    found = (blocks[:, BLOCK // 2 - 1] + blocks[:, BLOCK // 2]) / 2
+    found = medians_of(x[: whole * BLOCK].reshape(-1, BLOCK))
     if whole < n_blocks:
         found = np.append(found, np.median(x[whole * BLOCK :]))
     return np.asarray(found)
@@ -173,8 +185,22 @@ def _before(x: Floats, gap: int, n: int) -> Floats:
 
 def _median_of(x: Floats, n: int) -> Floats:
     """Median of every n values behind each other."""
-    ordered = np.sort(sliding_window_view(x, n), axis=1)
+    return medians_of(sliding_window_view(x, n))
+
+
+def medians_of(rows: Floats) -> Floats:
+    """Median of each row of a table, by sorting: of few columns that is the quickest."""
+    ordered = np.sort(rows, axis=1)
+    n = rows.shape[1]
     return np.asarray((ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2)
+
+
+def logarithm(value: Floats) -> Floats:
+    """Logarithm of a positive series; NaN where it is not."""
+    if (value > 0).all():
+        return np.log(value)
+    with np.errstate(invalid="ignore"):
+        return np.log(np.where(value > 0, value, np.nan))
 
 
 def _rounding(sample: Floats) -> float:

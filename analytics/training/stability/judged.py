@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
+from analytics.training.stability.baseline import logarithm
 from analytics.training.stability.excursions import excursions
 from analytics.training.stability.published import JUMP_RATIO
 from analytics.training.stability.shifts import paced, shifts
@@ -247,10 +248,7 @@ def _judged(name: str, course: Course, n_judged: int) -> Judged:
 
 def _levels(name: str, course: Course) -> tuple[list[Event], int]:
     """Spikes, divergence, NaN and plateau of a series, and how many rows could be judged."""
-    value = course.value
-    if name.endswith("norm"):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.log(np.where(value > 0, value, np.nan))
+    value = logarithm(course.value) if name.endswith("norm") else course.value
     found, base = excursions(course, value)
     events = [_of_excursion(name, course, each) for each in found]
     events += [_of_stretch("nan", name, course, each) for each in not_finite(course)]

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from analytics.training.stability.baseline import medians_of
+
 if TYPE_CHECKING:
     from analytics.arrays import Floats
     from analytics.training.stability.course import Course
     from analytics.training.stability.judged import Episode, Event
 
 MOST_POINTS: Final = 1200
+MEDIAN_OF: Final = 256
+"""Rows of a stretch, evenly chosen, whose median is drawn."""
 
 
 class Outline(NamedTuple):
@@ -80,6 +84,6 @@ def outline(course: Course, x: Floats, most: int = MOST_POINTS) -> Outline:
 
 def _stretches(x: Floats, value: Floats, n: int) -> Floats:
     """Place, least, median and greatest value of every n rows."""
-    ordered = np.sort(value.reshape(-1, n), axis=1)
-    middle = (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
-    return np.column_stack([x[n - 1 :: n], ordered[:, 0], middle, ordered[:, -1]])
+    rows = value.reshape(-1, n)
+    middle = medians_of(rows[:, :: max(n // MEDIAN_OF, 1)])
+    return np.column_stack([x[n - 1 :: n], rows.min(axis=1), middle, rows.max(axis=1)])

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from analytics.training.stability.baseline import BLOCK, baseline
+from analytics.training.stability.baseline import BLOCK, baseline, logarithm, medians_of
 from analytics.training.stability.excursions import HIGH, mean_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.arrays import Bools, Floats
+    from analytics.arrays import Floats, Ints
     from analytics.training.stability.course import Course
 
 ROWS, SLOW_ROWS = 8, 7
@@ -73,10 +73,9 @@ def shifts(course: Course) -> list[Shift]:
         In order of rows. Evaluation, checkpoints and a single slow step are none of them: they
         take one row, or few.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        x = np.log(np.where(course.value > 0, course.value, np.nan))
+    x = logarithm(course.value)
     base = baseline(course, x, rises=False)
-    rows = np.flatnonzero(_slow(base.z) | _slow(-base.z))
+    rows = np.union1d(_slow(base.z), _slow(-base.z))
     marks = [*_moved(x), *((int(row), base.at(int(row))[0]) for row in rows)]
     found: list[Shift] = []
     behind = 0
@@ -91,11 +90,12 @@ def shifts(course: Course) -> list[Shift]:
     return found
 
 
-def _slow(z: NDArray[np.float32]) -> Bools:
+def _slow(z: NDArray[np.float32]) -> Ints:
     """Rows at which seven of eight are high."""
     with np.errstate(invalid="ignore"):
-        high = (z > HIGH).astype(np.float32)
-    return np.asarray(mean_of(high, ROWS) * ROWS > SLOW_ROWS - 0.5)
+        high = np.flatnonzero(z > HIGH)
+    seventh = high[SLOW_ROWS - 1 :]
+    return np.asarray(seventh[seventh - high[: len(seventh)] < ROWS])
 
 
 def _moved(x: Floats) -> list[tuple[int, float]]:
@@ -105,9 +105,9 @@ def _moved(x: Floats) -> list[tuple[int, float]]:
     ahead, back = LONG_ROWS // BLOCK, 2 * LONG_ROWS // BLOCK
     if n < 2 * (ahead + back):
         return []
-    medians = np.median(x[rows[: n * BLOCK]].reshape(n, BLOCK), axis=1)
-    before = np.median(sliding_window_view(medians, back), axis=1)[:-ahead]
-    behind = np.median(sliding_window_view(medians, ahead), axis=1)[back:]
+    medians = medians_of(x[rows[: n * BLOCK]].reshape(n, BLOCK))
+    before = medians_of(sliding_window_view(medians, back))[:-ahead]
+    behind = medians_of(sliding_window_view(medians, ahead))[back:]
     moved = behind - before
     lower, upper = np.quantile(moved, (0.25, 0.75))
     limit = MOVED_SCALES * (upper - lower) / 1.349

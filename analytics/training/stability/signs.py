@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
-from analytics.training.stability.baseline import BLOCK
+from analytics.training.stability.baseline import BLOCK, medians_of
 
 if TYPE_CHECKING:
     from analytics.arrays import Bools, Floats, Ints
@@ -131,9 +131,7 @@ def diverged(course: Course) -> list[Stretch]:
 def _medians(rows: Floats) -> Floats:
     """Median of the finite values of each row of rows, the one before where there are none."""
     if np.isfinite(rows).all():
-        ordered = np.sort(rows, axis=1)
-        middle = rows.shape[1] // 2
-        return np.asarray((ordered[:, middle - 1] + ordered[:, middle]) / 2)
+        return medians_of(rows)
     found = np.array([_median(row[np.isfinite(row)]) for row in rows])
     known = np.maximum.accumulate(np.where(np.isnan(found), 0, np.arange(len(found))))
     return np.asarray(np.nan_to_num(found[known], nan=float(np.nanmax(found, initial=0.0))))
