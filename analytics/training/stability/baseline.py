@@ -30,6 +30,8 @@ ROWS_BEFORE: Final = BLOCK * (SCALE_BLOCKS + 2 * HALF)
 """Rows before a restart that the first ones after it are compared with."""
 FEWEST_ROWS: Final = 2 * BLOCK
 """Rows before the first that can be judged."""
+MOST_FALLEN: Final = 1.5
+"""Times the scale of the last eight blocks: beyond it those before belong to a steeper course."""
 NEAR: Final = ((0, 4), (0, 8), (8, 0))
 """Blocks before and behind each, itself among them, whose differences give a scale too."""
 LEAST_SCALE_RATIO: Final = 1e-3
@@ -84,7 +86,7 @@ def baseline(course: Course, value: Floats, *, rises: bool = True) -> Baseline:
     extrapolated, a rise is, so that neither a loss that falls steeply nor a norm that rises in
     warm-up looks high. scale_t is 1.4826 times the median absolute residual (from the median
     residual of the eight blocks before: a level that lags is no noise) over the n <= 32 blocks
-    before, times 1 + 2 / n, since few blocks tell it badly; where noise changes at t, what the
+    before, at most 1.5 times that over the last eight, times 1 + 2 / n, since few blocks tell it badly; where noise changes at t, what the
     differences of neighbours within four or eight blocks before or behind t say, if that is more
     (a rise leaves them as they are); and never below 0.1 % of the level or the step by which
     values are rounded.
@@ -153,7 +155,8 @@ def _along(x: Floats, rounded: float, *, rises: bool) -> tuple[Floats, Floats, F
     spread = _by_block(np.abs(residual), n_blocks)
     spread[:2] = spread[2] if len(spread) > 2 else np.nan
     n_known = np.minimum(np.maximum(np.arange(n_blocks) - 1, 1), SCALE_BLOCKS)
-    scale = _MAD * (1 + 2 / n_known) * _before(spread, 0, SCALE_BLOCKS)
+    lately = MOST_FALLEN * _before(spread, 0, 2 * HALF)
+    scale = _MAD * (1 + 2 / n_known) * np.fmin(_before(spread, 0, SCALE_BLOCKS), lately)
     steps = _MAD / 2**0.5 * _by_block(np.abs(np.diff(x, prepend=x[:1])), n_blocks)
     for back, on in NEAR:
         near = _median_of(np.pad(steps, (back, on), mode="symmetric"), back + on + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -56,10 +56,16 @@ class Logged:
 
     @cached_property
     def saved(self) -> Ints:
-        """Steps whose checkpoint was saved, in order."""
+        """Steps whose checkpoint was saved, in order; a save that names no step is none of them."""
         if self.event is None:
             return np.zeros(0, dtype=np.int64)
-        return np.unique(self.step[self.event == SAVED])
+        saved = np.unique(self.step[self.event == SAVED])
+        return saved[saved >= 0]
+
+    @property
+    def n_loads(self) -> int:
+        """Checkpoints that were loaded."""
+        return 0 if self.event is None else int((self.event == LOADED).sum())
 
     def of_rows(self, rows: Bools) -> Logged:
         """Some of the rows."""
@@ -110,25 +116,32 @@ class Course:
     """First row of each segment."""
     is_sorted: bool = False
     """Whether rows came mixed and were ordered by their steps: restarts are then not seen."""
+    n_contradicting: int = 0
+    """Rows that repeat a step beside the row before or after with another value: several writers."""
 
     @classmethod
     def of(cls, step: Ints, at: Floats, value: Floats) -> Course:
         """The rows in order of time where all state one, else as they come."""
         if len(at) > 1 and np.isfinite(at).all() and (np.diff(at) < 0).any():
             order = np.argsort(at, kind="stable")
-            step, at, value = step[order], at[order], value[order]
+            if (np.diff(step[order]) < 0).sum() <= (np.diff(step) < 0).sum():  # else clocks are off
+                step, at, value = step[order], at[order], value[order]
         again = step[1:] == step[:-1]
+        n_contradicting = 0
         if again.any():
+            n_contradicting = int((again & (value[1:] != value[:-1])).sum())
             once = np.concatenate([[True], ~again])
             step, at, value = step[once], at[once], value[once]
         back = np.flatnonzero(step[1:] < step[:-1]) + 1
         if not len(back):
-            return cls(step, at, value, np.zeros(min(len(step), 1), dtype=np.int64))
+            start = np.zeros(min(len(step), 1), dtype=np.int64)
+            return cls(step, at, value, start, n_contradicting=n_contradicting)
         if len(back) > max(MOST_BACK_RATIO * len(step), 8):
             _, rows = np.unique(step, return_index=True)
             start = np.zeros(1, dtype=np.int64)
-            return cls(step[rows], at[rows], value[rows], start, is_sorted=True)
-        return cls._restarted(step, at, value, back)
+            mixed = cls(step[rows], at[rows], value[rows], start, is_sorted=True)
+            return replace(mixed, n_contradicting=n_contradicting + len(step) - len(rows))
+        return replace(cls._restarted(step, at, value, back), n_contradicting=n_contradicting)
 
     @classmethod
     def _restarted(cls, step: Ints, at: Floats, value: Floats, back: Ints) -> Course:
@@ -154,6 +167,21 @@ class Course:
     def n_rows(self) -> int:
         """Rows that hold the series, each step of a segment once."""
         return len(self.step)
+
+    def segment_of(self, row: int) -> int:
+        """The place of the segment that holds a row."""
+        return int(np.searchsorted(self.starts, row, side="right")) - 1
+
+    def row_of(self, segment: int, step: int) -> int:
+        """The first row of a segment with that step or a later one; the segment's end without."""
+        if segment >= len(self.starts):
+            return self.n_rows
+        first, last = int(self.starts[segment]), self.end_of(segment)
+        return first + int(np.searchsorted(self.step[first:last], step))
+
+    def end_of(self, segment: int) -> int:
+        """The row behind a segment."""
+        return int(self.starts[segment + 1]) if segment + 1 < len(self.starts) else self.n_rows
 
     def segments(self, n_before: int) -> list[Segment]:
         """The segments, each with the last rows, at most so many, that led to its first step."""

@@ -31,7 +31,7 @@ TWICE_HIGH: Final = 6.0
 CALM_ROWS: Final = 3
 """Rows without a high one, after which an excursion is over."""
 LONGEST: Final = 4096
-"""Rows after which a level that stays high is the new one."""
+"""Rows after which what rises further is looked for again, whether it is over or not."""
 ONE_DOF, TWO_DOF, MEAN_DOF = 2.5, 4.0, 10.0
 """Least degrees of freedom of the tails: of cut-off means hardly any but a normal one."""
 WINDOW, MOST_WINDOWS = 4096, 128
@@ -178,16 +178,16 @@ def _followed(
 
     A mean that holds rows of the excursion before says nothing of those behind it.
     """
-    ends = [*course.starts[1:].tolist(), course.n_rows]
     sharp, behind = set(alarms[0].tolist()), 0
     for alarm in np.union1d(*alarms).tolist():
         if alarm < behind or (behind and alarm < behind + LONGEST_MEAN and alarm not in sharp):
             continue
-        segment = int(np.searchsorted(course.starts, alarm, side="right")) - 1
+        segment = course.segment_of(alarm)
         first = max(alarm - LONGEST_MEAN + 1, int(course.starts[segment]), behind)
         first = _first_high(found.z, first, alarm)
-        excursion = _one(value, found, first, max(alarm, first), ends[segment])
-        behind = excursion.calm or excursion.last_high + 1
+        excursion = _one(value, found, first, (max(alarm, first), course.end_of(segment)))
+        end = excursion.last_high + 1 if excursion.calm is None else excursion.calm
+        behind = min(end, excursion.first + LONGEST)
         yield excursion
 
 
@@ -206,20 +206,23 @@ def _first_high(z: NDArray[np.float32], first: int, alarm: int) -> int:
     return row
 
 
-def _one(value: Floats, found: Baseline, first: int, alarm: int, end: int) -> Excursion:
-    """An excursion against the level and scale at its start."""
+def _one(value: Floats, found: Baseline, first: int, within: tuple[int, int]) -> Excursion:
+    """An excursion against level and scale at its start, with an alarm, before an end.
+
+    Rows that cannot be judged are passed over.
+    """
+    alarm, end = within
     level, scale = found.at(first)
-    high_above = level + HIGH * scale
-    end = min(end, first + LONGEST)
-    with np.errstate(invalid="ignore"):
-        high = ~(value[first:end] <= high_above)
-    high[: alarm - first + 1] |= np.arange(first, alarm + 1) == alarm
-    rows = np.flatnonzero(high)
-    gaps = np.flatnonzero(np.diff(np.append(rows, end - first + CALM_ROWS)) > CALM_ROWS)
-    last_high = first + int(rows[gaps[0]]) if len(gaps) else first + int(rows[-1])
-    calm = last_high + 1 if last_high + 1 < end else None
-    with np.errstate(invalid="ignore"):
-        peak = first + int(np.nanargmax(value[first : last_high + 1]))
+    rows = first + np.flatnonzero(~np.isnan(value[first:end]))
+    high = value[rows] > level + HIGH * scale
+    high |= rows == alarm
+    places = np.flatnonzero(high)
+    gaps = np.flatnonzero(np.diff(np.append(places, len(rows) + CALM_ROWS)) > CALM_ROWS)
+    last = int(places[gaps[0]]) if len(gaps) else int(places[-1])
+    last_high = int(rows[last])
+    calm = int(rows[last + 1]) if last + 1 < len(rows) else None
+    own = rows[: last + 1]
+    peak = int(own[np.argmax(np.where(np.isfinite(value[own]), value[own], -np.inf))])
     return Excursion(
         first, peak, last_high, calm, float((value[peak] - level) / scale), level, scale
     )

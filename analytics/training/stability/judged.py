@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from analytics.training.stability.baseline import logarithm
+from analytics.training.stability.baseline import FEWEST_ROWS, logarithm
 from analytics.training.stability.excursions import excursions
 from analytics.training.stability.published import JUMP_RATIO
 from analytics.training.stability.shifts import paced, shifts
-from analytics.training.stability.signs import collapses, diverged, not_finite, plateau
+from analytics.training.stability.signs import (
+    SETTLED_ROWS,
+    collapses,
+    diverged,
+    not_finite,
+    plateau,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +39,8 @@ KINDS: Final[tuple[Kind, ...]] = (
 """The gravest first."""
 TOLD: Final = frozenset(("divergence", "nan", "spike", "loss_scale_collapse"))
 """Kinds that a run may have to be set back for."""
+LEVELS: Final = ("loss", "grad_norm")
+"""Series in which spikes are looked for without being asked."""
 DIVERGED_ROWS: Final = 100
 """An excursion that has lasted so long, and goes on where the log ends, is a divergence."""
 EPISODE_STEPS: Final = 32
@@ -71,6 +79,8 @@ class Event:
     """Steps (first, last) between its start and its end that are not logged."""
     context: tuple[str, ...] = ()
     """What else the log says of the same rows."""
+    segment: int = 0
+    """The place of the segment between restarts, in which it ends."""
 
     @property
     def ratio(self) -> float:
@@ -133,6 +143,10 @@ class Stability:
     restarts: tuple[tuple[int, int], ...]
     """Last step before each restart, and first step after it."""
     absent_steps: tuple[tuple[int, int], ...]
+    n_loads: int
+    """Checkpoints that were loaded, as the log tells."""
+    n_contradicting: int
+    """Rows of the longest series that repeat a step with another value: several writers."""
     first_step: int | None
     last_step: int | None
     not_logged: tuple[str, ...]
@@ -146,8 +160,17 @@ class Stability:
 
     @property
     def n_judged(self) -> int:
-        """Rows that were judged, of the series with most."""
-        return max((each.n_judged for each in self.series), default=0)
+        """Rows of loss or gradient norm that were judged, of that with more."""
+        return max((each.n_judged for each in self.seen), default=0)
+
+    @property
+    def seen(self) -> tuple[Judged, ...]:
+        """Loss and gradient norm, as far as they could show something."""
+        return tuple(
+            each
+            for each in self.series
+            if each.series in LEVELS and each.n_judged and not each.is_constant
+        )
 
     @property
     def repeated_steps(self) -> int:
@@ -155,8 +178,6 @@ class Stability:
         return sum(max(last - first + 1, 0) for last, first in self.restarts)
 
 
-LEVELS: Final = ("loss", "grad_norm")
-"""Series in which spikes are looked for without being asked."""
 WANTED: Final = ("loss", "grad_norm", "step_time_s", "loss_scale")
 
 
@@ -206,13 +227,15 @@ def stability(logged: Logged, further: Sequence[str] = ()) -> Stability:
     for found, series in _looked_at(courses, longest, further):
         events += [_in_context(event, courses) for event in found]
         judged.append(series)
-    told = sorted((e for e in events if e.kind in TOLD), key=lambda event: event.start_step)
+    told = sorted((e for e in events if e.kind in TOLD), key=lambda e: (e.segment, e.start_step))
     return Stability(
         episodes=tuple(_episodes(told, logged, longest)),
         notes=tuple(event for event in events if event.kind not in TOLD),
         series=tuple(judged),
         restarts=tuple(longest.repeated_steps()) if longest else (),
         absent_steps=tuple(longest.absent_steps()) if longest else (),
+        n_loads=logged.n_loads,
+        n_contradicting=longest.n_contradicting if longest else 0,
         first_step=int(longest.step.min()) if longest else None,
         last_step=int(longest.step.max()) if longest else None,
         not_logged=tuple(name for name in WANTED if name not in courses),
@@ -230,14 +253,15 @@ def _looked_at(
     if "loss_scale" in courses:
         name, course = "loss_scale", courses["loss_scale"]
         found = [_of_stretch("loss_scale_collapse", name, course, e) for e in collapses(course)]
-        yield found, _judged(name, course, course.n_rows)
+        yield found, _judged(name, course, max(course.n_rows - SETTLED_ROWS, 0))
     name, times = "step_time_s", courses.get("step_time_s")
     if times is None and longest is not None and np.isfinite(longest.at).any():
         name, times = PACE, None if longest.is_sorted else paced(longest)
     if times is not None:
         throughput = courses.get("throughput")
         found = [_of_shift(name, times, each, throughput) for each in shifts(times)]
-        yield found, _judged(name, times, int(np.isfinite(times.value).sum()))
+        n_rows = int(np.isfinite(times.value).sum())
+        yield found, _judged(name, times, max(n_rows - FEWEST_ROWS, 0))
 
 
 def _judged(name: str, course: Course, n_judged: int) -> Judged:
@@ -275,7 +299,8 @@ def _event(kind: Kind, name: str, course: Course, rows: tuple[int, int, int | No
     first, last, calm, peak = rows
     step, at = course.step, course.at
     end = int(step[calm]) if calm is not None else None
-    is_last = last + 1 >= course.n_rows
+    segment = course.segment_of(last)
+    is_last = segment + 1 >= len(course.starts)
     inside = slice(first, (calm if calm is not None else last) + 1)
     before = course.value[max(first - 128, 0) : first]
     before = before[np.isfinite(before)]
@@ -294,6 +319,7 @@ def _event(kind: Kind, name: str, course: Course, rows: tuple[int, int, int | No
         start_at=float(at[first]),
         end_at=float(at[calm if calm is not None else last]),
         absent_steps=tuple(_absent(step[inside], course.every)),
+        segment=segment,
     )
 
 
@@ -322,15 +348,15 @@ def _of_shift(name: str, course: Course, found: Shift, throughput: Course | None
     event = _event("shift", name, course, (found.first, last, found.back, found.first))
     context: tuple[str, ...] = ()
     if throughput is not None:
-        did, was = _around(throughput, event.start_step)
+        did, was = _around(throughput, event)
         if was > 0 and did / was > 1 - 0.5 * abs(1 - 1 / found.ratio) and found.ratio > 1:
             context = (f"throughput {did / was - 1:+.1%}: steps hold more work, not a slow part",)
     return replace(event, level=found.before, peak=found.after, context=context)
 
 
-def _around(course: Course, step: int) -> tuple[float, float]:
-    """Medians of the 64 rows from a step on, and of the 64 before it."""
-    row = int(np.searchsorted(course.step, step))
+def _around(course: Course, event: Event) -> tuple[float, float]:
+    """Medians of the 64 rows from the start of an event on, and of the 64 before it."""
+    row = course.row_of(event.segment, event.start_step)
     return (
         float(np.nanmedian(course.value[row : row + 64])) if row < course.n_rows else float("nan"),
         float(np.nanmedian(course.value[max(row - 64, 0) : row])) if row else float("nan"),
@@ -342,11 +368,11 @@ def _in_context(event: Event, courses: dict[str, Course]) -> Event:
     context = list(event.context)
     rate, scale = courses.get("learning_rate"), courses.get("loss_scale")
     if rate is not None and event.kind in ("spike", "divergence"):
-        did, was = _around(rate, event.start_step)
+        did, was = _around(rate, event)
         if was > 0 and did / was > 1.1:
             context.append(f"learning rate {did / was - 1:+.0%}")
     if event.kind == "nan" and event.series == "grad_norm" and scale is not None:
-        row = int(np.searchsorted(scale.step, event.last_step))
+        row = scale.row_of(event.segment, event.last_step)
         around = scale.value[max(row - event.n_rows, 0) : row + 2]
         if len(around) > 1 and around[-1] < around[0] and event.end_step is not None:
             return replace(event, kind="overflow", context=("the loss scale was halved for it",))
@@ -359,7 +385,8 @@ def _episodes(events: Sequence[Event], logged: Logged, longest: Course | None) -
     near = EPISODE_STEPS * (longest.every if longest else 1)
     for event in events:
         until = max((each.last_step for each in groups[-1]), default=0) if groups else 0
-        if groups and event.start_step <= until + near:
+        is_same = bool(groups) and groups[-1][-1].segment == event.segment
+        if is_same and event.start_step <= until + near:
             groups[-1].append(event)
         else:
             groups.append([event])
@@ -378,8 +405,8 @@ def _episode(group: list[Event], logged: Logged, restarts: Sequence[tuple[int, i
         ended = next(event.ended for event in group if event.end_step is None)
     lost = None
     if ended == "restart":
-        redone = [step - first + 1 for step, first in restarts if step >= last.last_step]
-        lost = max(redone[0], 0) if redone else None
+        step, first = restarts[last.segment] if last.segment < len(restarts) else (0, 0)
+        lost = max(step - first + 1, 0) if step else None
     rewind, is_saved, skip = (None, False, None) if is_over else _advice(start, last, logged)
     ends = [event.end_step for event in group if event.end_step is not None]
     return Episode(
@@ -405,4 +432,4 @@ def _advice(start: int, last: Event, logged: Logged) -> tuple[int, bool, tuple[i
     rewind = int(saved[-1]) if len(saved) else wanted
     least, most = SKIP_STEPS
     until = min(max(last.peak_step, start + least - REWIND_STEPS), start - REWIND_STEPS + most)
-    return rewind, bool(len(saved)), (start - REWIND_STEPS + 1, until)
+    return rewind, bool(len(saved)), (max(start - REWIND_STEPS + 1, 0), max(until, 0))

@@ -24,6 +24,8 @@ WINDOW: Final = 8 * BLOCK
 """Rows whose median is one point of the slow course."""
 DIVERGED_ROWS: Final = 2 * WINDOW
 """Rows throughout which a loss stays above its lowest point, to have diverged."""
+PATH_ROWS: Final = 200 * WINDOW
+"""Rows before a restart that lead to what follows it."""
 DIVERGED_SCALES: Final = 10.0
 DIVERGED_RATIO: Final = 0.02
 """Of the loss."""
@@ -67,22 +69,23 @@ def collapses(course: Course) -> list[Stretch]:
     """Where the loss scale fell to a sixteenth of what it was within 100 rows.
 
     A dynamic loss scale is halved after an overflow and doubled after some thousand steps without
-    one: single halvings are its work, four that nothing makes good are not. The first 100 rows of
-    a run do not count, in which the scale is searched for.
+    one: single halvings are its work, four that nothing makes good are not. The first 100 rows of a
+    run, and behind each restart, do not count: there the scale is searched for.
     """
-    scale = course.value
-    if course.n_rows <= SETTLED_ROWS:
-        return []
     with np.errstate(divide="ignore", invalid="ignore"):
-        x = np.log2(np.where(scale > 0, scale, np.nan))
-    settled = np.where(np.arange(len(x)) < SETTLED_ROWS, -np.inf, np.nan_to_num(x, nan=-np.inf))
-    fallen = x - _highest_before(settled, COLLAPSE_ROWS) <= np.log2(COLLAPSE_RATIO)
-    fallen &= np.arange(len(x)) >= SETTLED_ROWS
-    falls = np.append(False, np.diff(x) < 0)
-    return [
-        Stretch(_fall_begins(falls, each.first), each.end, each.peak, each.is_open)
-        for each in _stretches(course, np.flatnonzero(fallen))
-    ]
+        x = np.log2(np.where(course.value > 0, course.value, np.nan))
+    found = []
+    for segment in course.segments(0):
+        own = x[segment.first : segment.last]
+        is_settled = np.arange(len(own)) >= SETTLED_ROWS
+        settled = np.where(is_settled, np.nan_to_num(own, nan=-np.inf), -np.inf)
+        with np.errstate(invalid="ignore"):
+            fallen = own - _highest_before(settled, COLLAPSE_ROWS) <= np.log2(COLLAPSE_RATIO)
+        falls = np.append(False, np.diff(own) < 0)
+        for each in _stretches(course, segment.first + np.flatnonzero(fallen & is_settled)):
+            begins = segment.first + _fall_begins(falls, each.first - segment.first)
+            found.append(Stretch(begins, each.end, each.peak, each.is_open))
+    return found
 
 
 def _highest_before(x: Floats, n: int) -> Floats:
@@ -106,15 +109,17 @@ def diverged(course: Course) -> list[Stretch]:
 
     The slow course is the median of every 128 rows. It has diverged from its lowest point on where
     it stays above that by more than ten times its own noise (from differences of neighbours) and
-    2 % of the loss, through to the end of the segment.
+    2 % of the loss, through to the last row before a restart or the end of the log. Rows that a
+    restart did again are left out: a rise through many restarts is one.
     """
-    found = []
-    for segment in course.segments(0):
-        value = course.value[segment.first : segment.last]
-        n = len(value) // WINDOW
+    found: dict[int, Stretch] = {}
+    for segment in course.segments(PATH_ROWS):
+        rows = np.concatenate([segment.path_rows, np.arange(segment.first, segment.last)])
+        n = len(rows) // WINDOW
         if n < 2 + DIVERGED_ROWS // WINDOW:
             continue
-        slow = _medians(value[: n * WINDOW].reshape(n, WINDOW))
+        rows = rows[len(rows) - n * WINDOW :]
+        slow = _medians(course.value[rows].reshape(n, WINDOW))
         lowest = np.minimum.accumulate(slow)
         noise = 1.4826 * float(np.median(np.abs(np.diff(slow)))) / 2**0.5
         least = max(DIVERGED_SCALES * noise, DIVERGED_RATIO * abs(float(lowest[-1])))
@@ -122,10 +127,10 @@ def diverged(course: Course) -> list[Stretch]:
         n_above = n if above.all() else int(np.argmin(above[::-1]))
         if n_above * WINDOW < DIVERGED_ROWS:
             continue
-        first = segment.first + (n - n_above) * WINDOW
-        peak = segment.first + int(np.argmax(slow[-n_above:]) + n - n_above) * WINDOW
-        found.append(Stretch(first, segment.last, peak, is_open=True))
-    return found
+        first = int(rows[(n - n_above) * WINDOW])
+        peak = int(rows[(int(np.argmax(slow[-n_above:])) + n - n_above) * WINDOW])
+        found[first] = Stretch(first, segment.last, peak, is_open=True)
+    return list(found.values())
 
 
 def _medians(rows: Floats) -> Floats:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analytics.training.stability import published
-from analytics.training.stability.judged import LEVELS, Stability, stability
-from analytics.training.stability.outline import RunCourse, outline
+from analytics.training.stability.judged import LEVELS, PACE, Stability, stability
+from analytics.training.stability.outline import Outline, RunCourse, outline
+from analytics.training.stability.shifts import paced
 from app.answers.content import Answer, Chart, Missing, Table, composed
 from app.answers.described import Rows, field
+from app.answers.efficiency import run
 from app.answers.training import beside, logged
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_stability
+from data.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +65,7 @@ RULES = {
 MOST_COMPARED = 200_000
 """Rows for which published rules are tried: ZClip takes them one by one."""
 FEWEST_JUDGED = 1
-DRAWN = ("loss", "grad_norm", "step_time_s", "pace", "loss_scale")
+DRAWN = ("loss", "grad_norm", "step_time_s", "loss_scale")
 EVENTS = (
     field("kind", "What", of=lambda e: TITLES[e.kind], on=("table", "csv")),
     field("kind", of="kind", on=("json",)),
@@ -159,31 +162,43 @@ def measured(
     """
     log = logged.of_store(store, cluster, run_id)
     found = judged(log, logged.known_series(log, further))
-    return replace(found, beside=beside.measured(store, cluster, run_id))
+    outlines = (*found.course.outlines, *_ettr(store, cluster, run_id))
+    course = replace(found.course, outlines=outlines) if found.course.by_time else found.course
+    return replace(found, course=course, beside=beside.measured(store, cluster, run_id))
 
 
-def judged(run: RunLog, further: Sequence[str] = ()) -> RunStability:
+def _ettr(store: Store, cluster: str, run_id: str) -> Iterator[tuple[str, Outline]]:
+    """ETTR of the run up to each moment; none where no ledger is built, or it ran without GPUs."""
+    try:
+        over_time = run.measured(store, run_id, cluster=cluster).over_time
+    except DataError:
+        return
+    yield "ettr", Outline(over_time.at_s, *[over_time.cumulative] * 3)
+
+
+def judged(log: RunLog, further: Sequence[str] = ()) -> RunStability:
     """What the log of a run shows."""
-    found = stability(run.logged, further)
+    found = stability(log.logged, further)
     return RunStability(
         found,
-        _course(run.logged, found, further),
-        tuple(_compared(run.logged, found)),
-        run.cluster,
-        run.run_id,
-        run.further,
-        run.n_ranks,
-        run.notices,
+        _course(log.logged, found, further),
+        tuple(_compared(log.logged, found)),
+        log.cluster,
+        log.run_id,
+        log.further,
+        log.n_ranks,
+        log.notices,
     )
 
 
 def _course(log: Logged, found: Stability, further: Sequence[str]) -> RunCourse:
     """The outlines of the series that were judged."""
-    names = [name for name in (*DRAWN, *further) if name in log.values]
+    courses = {name: log.course(name) for name in (*DRAWN, *further) if name in log.values}
+    if PACE in [each.series for each in found.series] and courses:
+        courses[PACE] = paced(next(iter(courses.values())))
     by_time = bool(len(log.at)) and bool(np.isfinite(log.at).all())
     outlines, restarts = [], np.zeros(0)
-    for name in names:
-        course = log.course(name)
+    for name, course in courses.items():
         place = course.at if by_time else course.step.astype(float)
         if not restarts.size:
             restarts = place[course.starts[1:]]

@@ -32,6 +32,7 @@ UNITS = {
     "step_time_s": "Step time (s)",
     "pace": "Seconds a step",
     "loss_scale": "Loss scale<br>(log)",
+    "ettr": "ETTR so far",
 }
 LOGARITHMIC = ("grad_norm", "loss_scale")
 MOST_TICKS = 5
