@@ -67,8 +67,20 @@ def further_series(store: Store, cluster: str, run_id: str) -> list[str]:
     return [name for (name,) in rows]
 
 
+def n_ranks(store: Store, cluster: str, run_id: str) -> int:
+    """Ranks that logged steps of a run; rows that name none are one."""
+    ((n,),) = store.rows(
+        f"""SELECT count(DISTINCT coalesce(rank, -1)) FROM training_metrics
+            WHERE {_OF_RUN} AND checkpoint_event IS NULL""",
+        _named(cluster, run_id),
+    )
+    return int(n)
+
+
 def steps(store: Store, cluster: str, run_id: str, further: tuple[str, ...] = ()) -> Columns:
     """Logged steps of a run in the order of their times: of the rank that logged most of them.
+
+    Logs without times follow each other by their first and last steps.
 
     Columns step, logged_at (seconds since 1970), event (0 a step, 1 a save, 2 a load), the numbers
     and the further series. Numbers are NaN where the row holds none, infinite where it says NaN.
@@ -81,7 +93,14 @@ def steps(store: Store, cluster: str, run_id: str, further: tuple[str, ...] = ()
     )
     numbers = ", ".join(f"{_told(name)} AS {name}" for name in _NUMBERS)
     return store.columns(
-        f"""WITH of_run AS (SELECT * FROM training_metrics WHERE {_OF_RUN}),
+        f"""WITH of_run AS (
+              SELECT *, coalesce(logged_at, last_value(logged_at IGNORE NULLS) OVER (
+                  ORDER BY step, logged_at NULLS LAST)) AS placed_at,
+                CASE WHEN log_id IS NOT NULL THEN min(step) OVER (PARTITION BY log_id) END
+                  AS first_of_log,
+                CASE WHEN log_id IS NOT NULL THEN max(step) OVER (PARTITION BY log_id) END
+                  AS last_of_log
+              FROM training_metrics WHERE {_OF_RUN}),
             chosen AS (
               SELECT rank FROM of_run WHERE checkpoint_event IS NULL
               GROUP BY rank ORDER BY count(*) DESC, rank NULLS FIRST LIMIT 1)
@@ -90,18 +109,22 @@ def steps(store: Store, cluster: str, run_id: str, further: tuple[str, ...] = ()
               {numbers}{asked}
             FROM of_run WHERE checkpoint_event IS NOT NULL
               OR rank IS NOT DISTINCT FROM (SELECT rank FROM chosen)
-            ORDER BY logged_at NULLS LAST, line_no NULLS LAST, step""",
+            ORDER BY placed_at NULLS FIRST, first_of_log, last_of_log, log_id,
+              line_no NULLS FIRST, step""",
         _named(cluster, run_id) | {key: f'"{name}"' for key, name in named.items()},
     )
 
 
 def attempts(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
-    """The attempts of a run, in order: job, state, verdict, incident, start and end, nodes."""
+    """The attempts of a run, in order: job, state, verdict, incident, start, end and until when
+    records tell of it."""
     return store.frame(
         f"""SELECT jobs.cluster, jobs.job_id, jobs.attempt, jobs.attempt_key, jobs.state,
-              jobs.start_at, jobs.end_at, jobs.n_gpus, jobs.n_nodes, failures.cause,
-              failures.domain, failures.node, told.incident_id
+              jobs.start_at, jobs.end_at, coalesce(jobs.end_at, as_of_at) AS until_at,
+              jobs.n_gpus, jobs.n_nodes, failures.cause, failures.domain, failures.node,
+              told.incident_id
             FROM jobs
+            LEFT JOIN (SELECT cluster, as_of_at FROM clusters) USING (cluster)
             LEFT JOIN failures USING (cluster, attempt_key)
             LEFT JOIN (
               SELECT key AS attempt_key, min(incident_id) AS incident_id FROM incident_members

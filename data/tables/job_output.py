@@ -95,7 +95,11 @@ TRAINING_METRICS = Records(
             "when the step, the save or the load was done; NULL where the source states no time"
         ),
         "line_no": bigint(
-            "place of the row in its source, from 1, where that states no time; else NULL"
+            "place of the row in its source, from 1, where that states no time or repeats step and "
+            "time of the row before; else NULL"
+        ),
+        "log_id": varchar(
+            "which source a row without a time is of: hash of its first bytes; else NULL"
         ),
         "loss": double("training loss"),
         "grad_norm": double("norm of the gradient"),
@@ -110,7 +114,7 @@ TRAINING_METRICS = Records(
     },
     key=(
         *("cluster", "run_id", "job_id", "step", "rank", "logged_at", "checkpoint_event"),
-        "line_no",
+        *("line_no", "log_id"),
     ),
     time="logged_at",
     coverage=Coverage(),

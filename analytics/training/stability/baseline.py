@@ -30,8 +30,10 @@ ROWS_BEFORE: Final = BLOCK * (SCALE_BLOCKS + 2 * HALF)
 """Rows before a restart that the first ones after it are compared with."""
 FEWEST_ROWS: Final = 2 * BLOCK
 """Rows before the first that can be judged."""
-MOST_FALLEN: Final = 1.5
-"""Times the scale of the last eight blocks: beyond it those before belong to a steeper course."""
+LAG_BLOCKS: Final = 2
+"""Blocks whose residuals tell by how much the level lags behind a fall."""
+MOST_FALLEN: Final = 2.5
+"""Times the scale of the last four blocks: beyond it those before belong to a steeper course."""
 NEAR: Final = ((0, 4), (0, 8), (8, 0))
 """Blocks before and behind each, itself among them, whose differences give a scale too."""
 LEAST_SCALE_RATIO: Final = 1e-3
@@ -85,11 +87,11 @@ def baseline(course: Course, value: Floats, *, rises: bool = True) -> Baseline:
     where m_2 is the median of the last four b and m_1 that of the four before: a fall is not
     extrapolated, a rise is, so that neither a loss that falls steeply nor a norm that rises in
     warm-up looks high. scale_t is 1.4826 times the median absolute residual (from the median
-    residual of the eight blocks before: a level that lags is no noise) over the n <= 32 blocks
-    before, at most 1.5 times that over the last eight, times 1 + 2 / n, since few blocks tell it badly; where noise changes at t, what the
-    differences of neighbours within four or eight blocks before or behind t say, if that is more
-    (a rise leaves them as they are); and never below 0.1 % of the level or the step by which
-    values are rounded.
+    residual of the two blocks before: a level that lags is no noise) over the n <= 32 blocks
+    before, at most 2.5 times that over the last four, times 1 + 2 / n, since few blocks tell it
+    badly; where noise changes at t, what the differences of neighbours within four or eight blocks
+    before or behind t say, if that is more (a rise leaves them as they are); and never below 0.1 %
+    of the level or the step by which values are rounded.
 
     Parameters
     ----------
@@ -150,12 +152,12 @@ def _along(x: Floats, rounded: float, *, rises: bool) -> tuple[Floats, Floats, F
     if rises:
         level += np.maximum(level - _before(medians, HALF, HALF), 0.0) / 2
     level[:2] = np.nan
-    lag = np.nan_to_num(_before(np.nan_to_num(medians - level), 0, 2 * HALF))
+    lag = np.nan_to_num(_before(np.nan_to_num(medians - level), 0, LAG_BLOCKS))
     residual = np.nan_to_num(x - np.repeat(level + lag, BLOCK)[: len(x)])
     spread = _by_block(np.abs(residual), n_blocks)
     spread[:2] = spread[2] if len(spread) > 2 else np.nan
     n_known = np.minimum(np.maximum(np.arange(n_blocks) - 1, 1), SCALE_BLOCKS)
-    lately = MOST_FALLEN * _before(spread, 0, 2 * HALF)
+    lately = MOST_FALLEN * _before(spread, 0, HALF)
     scale = _MAD * (1 + 2 / n_known) * np.fmin(_before(spread, 0, SCALE_BLOCKS), lately)
     steps = _MAD / 2**0.5 * _by_block(np.abs(np.diff(x, prepend=x[:1])), n_blocks)
     for back, on in NEAR:

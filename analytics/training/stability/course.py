@@ -117,7 +117,7 @@ class Course:
     is_sorted: bool = False
     """Whether rows came mixed and were ordered by their steps: restarts are then not seen."""
     n_contradicting: int = 0
-    """Rows that repeat a step beside the row before or after with another value: several writers."""
+    """Rows that repeat a step beside them with another value, or are left out: several writers."""
 
     @classmethod
     def of(cls, step: Ints, at: Floats, value: Floats) -> Course:

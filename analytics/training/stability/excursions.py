@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from analytics.training.stability.baseline import BLOCK, PIECE, baseline
 
@@ -41,7 +41,7 @@ _QUARTILE: Final = 0.75
 _NORMAL_RATIO: Final = float(special.ndtri(_TAIL) / special.ndtri(_QUARTILE))
 _MOST_DOF, _FEWEST_DOF = 1000.0, 1.5
 _DOFS: Final = np.geomspace(_FEWEST_DOF, _MOST_DOF, 60)
-_RATIOS: Final = stats.t.ppf(_TAIL, _DOFS) / stats.t.ppf(_QUARTILE, _DOFS)
+_RATIOS: Final = special.stdtrit(_DOFS, _TAIL) / special.stdtrit(_DOFS, _QUARTILE)
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,9 @@ def threshold(x: NDArray[np.float32], calm: Bools, chance: float, fewest_dof: fl
     quartile, tail = np.partition(above, places)[places]
     dof = float(np.interp(-max(tail / quartile, _NORMAL_RATIO), -_RATIOS, _DOFS))
     dof = max(dof, fewest_dof)
-    unit = quartile / stats.t.ppf(_QUARTILE, dof)
-    return float(unit * stats.t.isf(min(chance * len(sample) / (2 * len(above)), 0.5), dof))
+    unit = quartile / special.stdtrit(dof, _QUARTILE)
+    above_ratio = chance * len(sample) / (2 * len(above))
+    return float(-unit * special.stdtrit(dof, min(above_ratio, 0.5)))
 
 
 def _followed(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from analytics.training.stability.baseline import BLOCK, medians_of
 
@@ -112,7 +112,7 @@ def diverged(course: Course) -> list[Stretch]:
     2 % of the loss, through to the last row before a restart or the end of the log. Rows that a
     restart did again are left out: a rise through many restarts is one.
     """
-    found: dict[int, Stretch] = {}
+    found: list[Stretch] = []
     for segment in course.segments(PATH_ROWS):
         rows = np.concatenate([segment.path_rows, np.arange(segment.first, segment.last)])
         n = len(rows) // WINDOW
@@ -129,8 +129,10 @@ def diverged(course: Course) -> list[Stretch]:
             continue
         first = int(rows[(n - n_above) * WINDOW])
         peak = int(rows[(int(np.argmax(slow[-n_above:])) + n - n_above) * WINDOW])
-        found[first] = Stretch(first, segment.last, peak, is_open=True)
-    return list(found.values())
+        if found and found[-1].first in rows:  # the same, through a restart
+            first = found.pop().first
+        found.append(Stretch(first, segment.last, peak, is_open=True))
+    return found
 
 
 def _medians(rows: Floats) -> Floats:
@@ -187,5 +189,17 @@ def _fall(value: Floats, conf_level: float) -> tuple[float, float, float] | None
     level = abs(float(np.nanmedian(points)))
     if not np.isfinite(points).all() or level == 0:
         return None
-    slope, _, low, high = stats.theilslopes(points, np.arange(n) / max(n - 1, 1), conf_level)
+    slope, low, high = _slope(points, conf_level)
     return -slope / level, -high / level, -low / level
+
+
+def _slope(points: Floats, conf_level: float) -> tuple[float, float, float]:
+    """Theil and Sen's slope over all points, with the bounds of Kendall's normal approximation."""
+    n = len(points)
+    first, second = np.triu_indices(n, 1)
+    slopes = np.sort((points[second] - points[first]) * (n - 1) / (second - first))
+    sigma = float(np.sqrt(n * (n - 1) * (2 * n + 5) / 18))
+    half = float(-special.ndtri((1 - conf_level) / 2)) * sigma / 2
+    lower = max(round(len(slopes) / 2 - half), 0)
+    upper = min(round(len(slopes) / 2 + half), len(slopes) - 1)
+    return float(np.median(slopes)), float(slopes[lower]), float(slopes[upper])

@@ -57,10 +57,10 @@ class Beside:
 
     @property
     def spans(self) -> list[tuple[float, float]]:
-        """When attempts ran, seconds since 1970; one that runs ends with the last event."""
-        ends = self.attempts["end_at"].fillna(self.attempts["end_at"].max())
+        """When attempts ran, seconds since 1970; one that runs does until the records end."""
         starts = seconds(self.attempts["start_at"])
-        return list(zip(starts.tolist(), seconds(ends).tolist(), strict=True))
+        ends = np.fmax(seconds(self.attempts["until_at"]), starts)
+        return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
 def measured(store: Store, cluster: str, run_id: str) -> Beside:

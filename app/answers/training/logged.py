@@ -44,13 +44,11 @@ def of_store(store: Store, cluster: str, run_id: str) -> RunLog:
     further = tuple(training.further_series(store, cluster, run_id))
     found = training.steps(store, cluster, run_id, further)
     values = {name: found[name] for name in (*NUMBERS, *further)}
-    logged = Logged(
-        found["step"].astype(np.int64),
-        found["logged_at"],
-        {name: value for name, value in values.items() if not np.isnan(value).all()},
-        found["event"].astype(np.int8),
-    )
-    return RunLog(logged, cluster, run_id, further)
+    values = {name: value for name, value in values.items() if not np.isnan(value).all()}
+    event = found["event"].astype(np.int8)
+    logged = Logged(found["step"].astype(np.int64), found["logged_at"], values, event)
+    numeric = tuple(name for name in further if name in values)
+    return RunLog(logged, cluster, run_id, numeric, training.n_ranks(store, cluster, run_id))
 
 
 def of_file(
@@ -100,17 +98,20 @@ def _rows_of(found: LoggedSteps, run_id: str | None) -> slice | Bools:
     names = ", ".join(str(name) for name in found.runs[:5])
     if run_id not in found.runs:
         said = "holds several runs" if run_id is None else f"holds no run {run_id}"
-        raise DataError(f"the file {said} ({names}): name one by --run-id")
+        raise DataError(f"the file {said} ({names}): name one by --run")
     return np.asarray(found.run == found.runs.index(run_id))
 
 
 def _rank(rank: Floats, event: NDArray[np.int8]) -> Bools | None:
-    """Rows of the rank that logged most steps, and all events; None where no row names a rank."""
+    """Rows of the rank that logged most steps (rows that name none are one), and all events; None
+    where no row names a rank."""
     if np.isnan(rank).all():
         return None
-    known = ~np.isnan(rank) & (event == STEP)
-    ranks, counts = np.unique(rank[known], return_counts=True)
-    return np.asarray((rank == ranks[np.argmax(counts)]) | (event != STEP))
+    named = np.nan_to_num(rank, nan=-1.0)
+    ranks, counts = np.unique(named[event == STEP], return_counts=True)
+    if not len(ranks):
+        return None
+    return np.asarray((named == ranks[np.argmax(counts)]) | (event != STEP))
 
 
 def known_series(run: RunLog, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -64,7 +64,6 @@ RULES = {
 }
 MOST_COMPARED = 200_000
 """Rows for which published rules are tried: ZClip takes them one by one."""
-FEWEST_JUDGED = 1
 DRAWN = ("loss", "grad_norm", "step_time_s", "loss_scale")
 EVENTS = (
     field("kind", "What", of=lambda e: TITLES[e.kind], on=("table", "csv")),
@@ -271,19 +270,29 @@ def _about(found: RunStability) -> str:
 
 def _sentence(state: Stability) -> str:
     """What stands out, the gravest first."""
-    levels = [each for each in state.series if each.series in LEVELS]
-    if not any(each.n_judged >= FEWEST_JUDGED for each in levels) and not state.episodes:
-        what = "neither loss nor gradient norm is logged" if not levels else "too few rows"
-        return f"Stability cannot be judged: {what}." + _of_shifts(state)
     if state.episodes:
         return _of_episodes(state.episodes) + _of_shifts(state)
-    seen = " and ".join(SERIES[each.series] for each in levels)
+    if not state.seen:
+        return f"Stability cannot be judged: {_unseen(state)}." + _of_shifts(state)
+    seen = " and ".join(SERIES[each.series] for each in state.seen)
     rows = numbers.counted(state.n_judged, "row")
-    unseen = [SERIES[name] for name in LEVELS if name in state.not_logged]
-    blind = f"; {unseen[0]} is not logged" if unseen else ""
-    return f"No spike, divergence or NaN of {seen} in {rows} that could be judged{blind}." + (
+    blind = [name for name in LEVELS if name not in {each.series for each in state.seen}]
+    also = f"; {SERIES[blind[0]]} says nothing" if blind else ""
+    if blind and blind[0] in state.not_logged:
+        also = f"; {SERIES[blind[0]]} is not logged"
+    return f"No spike, divergence or NaN of {seen} in {rows} that could be judged{also}." + (
         _of_shifts(state)
     )
+
+
+def _unseen(state: Stability) -> str:
+    """Why nothing can be judged."""
+    levels = [each for each in state.series if each.series in LEVELS]
+    if not levels:
+        return "neither loss nor gradient norm is logged"
+    if all(each.is_constant for each in levels):
+        return "what is logged is one value throughout"
+    return "too few rows"
 
 
 def _of_episodes(episodes: Sequence[Episode]) -> str:
@@ -311,26 +320,29 @@ def _of_shifts(state: Stability) -> str:
         return ""
     last = shifts[-1]
     until = "on" if last.end_step is None else f"to {last.end_step:,}"
-    share = numbers.percent(last.ratio - 1, signed=True)
-    return f" Steps took {share} time from step {last.start_step:,} {until}."
+    share = numbers.percent(abs(last.ratio - 1))
+    more = "more" if last.ratio > 1 else "less"
+    return f" Steps took {share} {more} time from step {last.start_step:,} {until}."
 
 
 def _headlines(state: Stability) -> Iterator[Any]:
     """Episodes, steps done again, rows judged."""
-    levels = [each for each in state.series if each.series in LEVELS and each.n_judged]
     n, open_ = len(state.episodes), sum(e.end_step is None for e in state.episodes)
-    known = bool(levels) or n > 0
+    known = bool(state.seen) or n > 0
     yield composed(
         of_stability.EPISODE,
         numbers.count(n) if known else numbers.UNKNOWN,
-        f"{open_:,} without recovery" if known else "loss and gradient norm are not logged",
+        f"{open_:,} without recovery" if known else _unseen(state),
         exact=n if known else None,
     )
+    mixed = any(each.is_sorted for each in state.series)
+    loads = f"; {numbers.counted(state.n_loads, 'checkpoint')} loaded" if state.n_loads else ""
+    restarts = numbers.counted(len(state.restarts), "restart")
     yield composed(
         of_stability.STEPS_AGAIN,
-        numbers.count(state.repeated_steps),
-        f"after {numbers.counted(len(state.restarts), 'restart')} that the log shows",
-        exact=state.repeated_steps,
+        numbers.UNKNOWN if mixed else numbers.count(state.repeated_steps),
+        "rows come mixed" if mixed else f"after {restarts} that went back{loads}",
+        exact=None if mixed else state.repeated_steps,
         unit="steps",
     )
     yield composed(
@@ -412,6 +424,12 @@ def _notes(found: RunStability, *, stored: bool) -> Iterator[str]:
         first, last = state.absent_steps[0]
         more = f" and {n - 1:,} further stretches" if n > 1 else ""
         yield f"Steps {first:,} to {last:,}{more} are not logged: nothing is known of them."
+    if state.n_contradicting:
+        again = numbers.counted(state.n_contradicting, "row")
+        yield (
+            f"{again} repeat a step with another value and are left out: several writers or runs "
+            "in one?"
+        )
     if found.n_ranks > 1:
         yield f"Of {found.n_ranks:,} ranks that logged, the one with most rows is judged."
     unasked = [name for name in found.further if name not in {e.series for e in state.series}]

@@ -56,7 +56,7 @@ def figure(
 ) -> go.Figure:
     """Series below each other on one axis; episodes as bands, restarts as dotted lines.
 
-    Attempts (start_at, end_at, attempt, job_id, state, title, domain) and events of their nodes
+    Attempts (start_at, until_at, attempt, job_id, state, title, domain) and events of their nodes
     (observed_at, node, check_name, source, severity) are drawn below, where they are known.
     """
     has_strip = attempts is not None and events is not None
@@ -110,7 +110,7 @@ def _set_axis(
 
 def _add_attempts(times: TimeChart, attempts: pd.DataFrame, *, axis: str) -> None:
     """Bars in the colour of what ended each attempt."""
-    ends = attempts["end_at"].fillna(attempts["end_at"].max())
+    ends = attempts["until_at"].fillna(attempts["start_at"])
     colours = [
         domains.colour(domain, times.mode) if isinstance(domain, str) else times.palette.series
         for domain in attempts["domain"]

@@ -18,6 +18,7 @@ from data.ingest.reader import Batch, Options
 from data.ingest.readers import known_readers
 from data.ingest.readers.training import training_metrics
 from data.ingest.readers.training.quantities import known_columns
+from data.queries import training
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -338,3 +339,24 @@ def test_checksums_are_kept_as_text_and_words_are_not(tmp_path: Path) -> None:
         rows = store.rows("SELECT series FROM training_metrics ORDER BY rank")
     kept = [json.loads(series) for (series,) in rows]
     assert kept == [{"param_checksum": "a3f09c11"}, {"param_checksum": "sha256:00ff00ff"}]
+
+
+def test_an_evaluation_of_the_step_and_time_of_a_row_takes_nothing_from_it(tmp_path: Path) -> None:
+    at = "2026-03-01T00:00:10Z"
+    rows = [{"step": 1, "timestamp": at, "loss": 2.5}, {"step": 1, "timestamp": at, "eval/loss": 3}]
+    text = "\n".join(map(json.dumps, rows))
+    assert [row[-1] for row in stored(tmp_path, ("training-json", text), job_id="7")] == [2.5, None]
+    again = stored(tmp_path, ("training-json", text), job_id="7")
+    assert len(again) == 2
+
+
+def test_logs_of_two_attempts_without_times_stay_apart_and_grow(tmp_path: Path) -> None:
+    first = "step,loss\n" + "".join(f"{step},{step / 10}\n" for step in range(1, 151))
+    second = "step,loss\n" + "".join(f"{step},{step / 20}\n" for step in range(101, 301))
+    logs = [("training-metrics", text) for text in (first, second)]
+    assert len(stored(tmp_path, *logs, job_id="7")) == 350
+    grown = ("training-metrics", f"{first}151,15.1\n")
+    assert len(stored(tmp_path, *logs, grown, job_id="7")) == 351
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        logged = training.steps(store, "cluster", "7")
+    assert logged["step"].tolist() == [*range(1, 152), *range(101, 301)]

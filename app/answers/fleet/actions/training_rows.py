@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from app.answers.fleet.actions.rows import Action, recorded, target
-from app.answers.training import corruption, hangs, runs, stability
+from app.answers.training import beside, corruption, hangs, runs, stability
 from app.answers.training.stability import TITLES
 from app.words import numbers
 
@@ -31,7 +31,8 @@ MOST_RUNS = 8
 def of_runs(ask: Ask, selection: Selection) -> Iterator[Action]:
     """What the runs that logged last want: to be set back, a rank tested again, a hang ended."""
     found = ask(runs.listed, selection)
-    found = found[found["last_at"] >= found["last_at"].max() - RECENT].head(MOST_RUNS)
+    old = found["last_at"] < found["last_at"].max() - RECENT  # of unknown time none is
+    found = found[~old].head(MOST_RUNS)
     for row in found.to_dict("records"):
         run = (str(row["cluster"]), str(row["run_id"]))
         if row["n_rows"]:
@@ -90,6 +91,8 @@ def _end_hang(ask: Ask, run: Run) -> Iterator[Action]:
     answer = hangs.answer(judged)
     if judged is None or answer.record["verdict"] not in ("found", "ambiguous"):
         return
+    if judged.attempt is not None and _has_ended(ask, run, judged.attempt.attempt_key):
+        return
     yield Action(
         "hang",
         target("hang", *run),
@@ -101,6 +104,13 @@ def _end_hang(ask: Ask, run: Run) -> Iterator[Action]:
         named={"run": run[1], "cluster": run[0], "runs_tab": "Hangs"},
         hides=(2, 0.0),
     )
+
+
+def _has_ended(ask: Ask, run: Run, attempt_key: str | None) -> bool:
+    """Whether the records say that an attempt of a run has ended."""
+    attempts = ask(beside.measured, *run).attempts
+    own = attempts[attempts["attempt_key"] == attempt_key]
+    return bool(own["end_at"].notna().any())
 
 
 def _gpus(judged: RunStability) -> float | None:

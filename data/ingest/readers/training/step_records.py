@@ -144,7 +144,7 @@ class StepRecords:
         typed = [i for i, text in enumerate(as_text) if not text]
         fields = Fields(header, known, self.options, typed=typed, timeless=True)
         connection.register("training_text", table)
-        create_typed(fields, "FROM training_text", connection)
+        create_typed(fields, "FROM training_text", self.source, connection=connection)
         connection.unregister("training_text")
         batch, _ = summary("training_typed", ASKED, self.options, connection=connection)
         self._reject_broken(connection)

@@ -80,7 +80,8 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     options.progress(f"{source.name}: {len(whole):,} lines")
     numbers = _create_text(scanned, whole, layout, records=records, connection=connection)
     fields = Fields(layout.columns, known, options)
-    create_typed(fields, "SELECT *, rowid AS place FROM training_text", connection)
+    text = "SELECT *, rowid AS place FROM training_text"
+    create_typed(fields, text, source, connection=connection)
     connection.execute("DROP TABLE training_text")
     batch, _ = summary("training_typed", ASKED, options, connection=connection)
     lost.extend(_broken(scanned, numbers, connection))
