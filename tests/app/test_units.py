@@ -22,16 +22,26 @@ MEASURED = ("number", "hours", "rate", "mttf")
 RATIOS = {
     "Beside other nodes", "Beside other repairs", "Times usual", "Rate ratio", "Not adjusted",
     "Slowdown", "S", "Mean S", "Launch", "Dispersion", "Score", "Score then", "Expected", "Lift",
-    "Usual failures", "Statistic",
+    "Usual failures", "Statistic", "Peak over level", "z", "In 100,000 rows",
 }  # fmt: skip
 """Of two numbers of one unit, and scores; Expected are incidents beside Records of them, Usual
 failures stand beside Failures."""
-OF_EACH_ROW = {"At", "Least", "Mean", "Greatest", "Rose by", "Threshold"}
-"""Each row has the unit of the metric or input that it names."""
+OF_EACH_ROW = {
+    "At",
+    "Least",
+    "Mean",
+    "Greatest",
+    "Rose by",
+    "Threshold",
+    "Peak",
+    "Level before",
+    "Last loss",
+}
+"""Each row has the unit of the metric or input that it names; a loss has none."""
 AXES = {
     "Training step", "Data-parallel rank", "Pipeline stage", "Receiver", "Sender",
     "Workers fixed, slowest first", "Cause that was found", "Week beginning (Monday)",
-    "Failed attempts", "Bit",
+    "Failed attempts", "Bit", "Rank", "Process group",
 }  # fmt: skip
 """Ranks, names, counts and days."""
 

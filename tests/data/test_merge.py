@@ -201,6 +201,18 @@ OTHERS: dict[str, list[Row]] = {
         {"cluster": "a", "host": host, "condition": "Ready", "since_at": at(when), "holds": holds}
         for host in ("n1", "n2") for when in (0, 1, 2) for holds in (True, False)
     ],
+    "flight_dumps": [
+        {"cluster": "a", "dump_id": key, "job_id": job, "rank": rank, "host": host}
+        for key, rank in (("x", 0), ("y", 1)) for job in ("7", "8") for host in (None, "n1")
+    ],
+    "collectives": [
+        {"dump_id": key, "place": place, "state": state}
+        for key in ("x", "y") for place in (0, 1) for state in ("started", "completed")
+    ],
+    "rank_stacks": [
+        {"cluster": "a", "dump_id": key, "job_id": job, "thread_no": thread, "rank": rank}
+        for key in ("x", "y") for job in ("7", "8") for thread in (0, 1) for rank in (None, 3)
+    ],
     "straggler_traces": [
         {"trace_id": key, "name": name, "job_id": job, "n_gpus": gpus}
         for key in ("1", "2") for name in ("x", "y") for job in (None, "7") for gpus in (None, 64)

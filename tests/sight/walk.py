@@ -35,6 +35,7 @@ ONE = {
     "node.name": "SELECT max(node) FROM nodes HAVING count(*) > 0",
     "incident_id": "SELECT min(incident_id) FROM incidents HAVING count(*) > 0",
     "run_id": "SELECT min(run_id) FROM job_runs HAVING count(*) > 0",
+    "cluster": "SELECT min(cluster) FROM jobs HAVING count(*) > 0",
     "one": "SELECT min(job_id) FROM jobs HAVING count(*) > 0",
 }
 """Name of an argument, of its module's where another has one like it -> what a store has of it."""

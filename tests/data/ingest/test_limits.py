@@ -402,7 +402,10 @@ def published(root: Path) -> dict[str, bytes]:
 
 
 def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
-    whole_documents = {"sacct-json", "redfish", "nvsentinel", "ipmi-sel"}
+    whole_documents = {
+        *("sacct-json", "redfish", "nvsentinel", "ipmi-sel"),
+        *("megatron-golden", "tensorboard", "flight-recorder"),
+    }
     sampled = {source for source, _, _ in SAMPLES.values()}
     assert sampled | whole_documents == set(HEADS) == set(known_readers())
 
