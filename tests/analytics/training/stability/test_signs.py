@@ -206,3 +206,62 @@ def test_zclip_alarms_on_noise_as_its_threshold_says() -> None:
     per_100k = zclip(norm).sum() * 5
     assert 500 < per_100k < 1_500
     assert alarms(course(norm), "jump") == 0
+
+
+def test_two_writers_of_one_series_are_told_and_a_clock_that_jumps_is_no_restart() -> None:
+    step = np.repeat(np.arange(500), 2)
+    loss = np.where(np.arange(1_000) % 2 == 0, 2.0, 7.0) + 0.01 * noise(n=1_000)
+    found = stability(Logged(step, np.full(1_000, np.nan), {"loss": loss}))
+    assert found.n_contradicting == 500
+    at = 60.0 * np.arange(500)
+    at[300] = -1e9
+    jumped = stability(Logged(np.arange(500), at, {"loss": 2 + 0.01 * noise(n=500)}))
+    assert (jumped.restarts, jumped.n_contradicting) == ((), 0)
+
+
+def test_rows_whose_norm_is_not_logged_are_passed_over() -> None:
+    norm = np.where(np.arange(5_000) % 10 == 0, 1 + 0.1 * np.abs(noise(n=5_000)), 0.0)
+    norm[3_000] = 30.0
+    (episode,) = stability(of(grad_norm=norm)).episodes
+    assert (episode.kind, episode.last_step, episode.end_step) == ("spike", 3_000, 3_010)
+
+
+def test_a_rise_that_lasts_longer_than_any_window_goes_on_to_the_end_of_the_log() -> None:
+    loss = np.where(np.arange(12_000) < 3_000, 2.0, 8.0) + 0.01 * noise(n=12_000)
+    (episode,) = stability(of(loss=loss)).episodes
+    assert (episode.kind, episode.last_step, episode.ended) == ("divergence", 11_999, "end of log")
+
+
+def test_episodes_of_two_attempts_are_two_and_each_lost_its_own_steps() -> None:
+    rng = np.random.default_rng(4)
+    parts = [np.arange(1_001), np.arange(500, 701), np.arange(550, 900)]
+    step = np.concatenate(parts)
+    loss = 2 + 0.01 * rng.normal(size=len(step))
+    second = len(parts[0])
+    loss[second + 100 : second + 201] = np.inf  # of the second attempt, from step 600 on
+    loss[-80:] += 1.0
+    found = stability(Logged(step, np.full(len(step), np.nan), {"loss": loss}))
+    nan, last = found.episodes
+    assert (nan.kind, nan.ended, nan.lost_steps) == ("nan", "restart", 700 - 550 + 1)
+    assert (last.start_step, last.ended, last.rewind_step) == (820, "end of log", 720)
+
+
+def test_a_divergence_through_many_restarts_is_one() -> None:
+    rng = np.random.default_rng(6)
+    starts = range(0, 4_800, 350)
+    step = np.concatenate([np.arange(start, start + 400) for start in starts])
+    loss = 2 + np.maximum(step - 1_200, 0) * 8e-4 + 0.02 * rng.normal(size=len(step))
+    found = [each for each in stability(Logged(step, np.full(len(step), np.nan), {"loss": loss}))
+             .episodes if each.kind == "divergence"]  # fmt: skip
+    assert len(found) == 1
+    assert found[0].ended == "end of log"
+
+
+def test_a_spike_behind_a_steep_fall_of_a_short_log_is_found() -> None:
+    rows = np.arange(300)
+    loss = 1.8 + 4 * np.exp(-rows / 20) + 0.003 * noise(8, 300)
+    loss[200:203] += 1.0
+    found = stability(Logged(100 * rows, np.full(300, np.nan), {"loss": loss}))
+    (episode,) = found.episodes
+    assert (episode.start_step, episode.end_step) == (20_000, 20_300)
+    assert found.n_judged == 268
