@@ -38,6 +38,12 @@ class GroupStatus:
     started: int | None = None
     completed: int | None = None
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is stated that something was enqueued and did not end."""
+        stated = self.enqueued is not None and self.completed is not None
+        return stated and self.enqueued > self.completed  # type: ignore[operator]
+
 
 @dataclass(frozen=True)
 class Entry:

@@ -168,8 +168,8 @@ class Progress:
 
     @property
     def blind(self) -> tuple[int, ...]:
-        """Ranks whose dump holds nothing at all."""
-        return tuple(rank for rank, dump in self.dumps.items() if dump.says_nothing)
+        """Ranks whose dump shows no operation."""
+        return tuple(rank for rank, dump in self.dumps.items() if dump.shows_no_operation)
 
     @property
     def unread(self) -> tuple[int, ...]:

@@ -171,8 +171,7 @@ def _why_unseen(progress: Progress) -> str:
     told = (
         (progress.unseen, "ranks without a dump may wait"),
         (progress.unread, "some operations could not be read"),
-        (any(dump.shows_no_operation for dump in progress.dumps.values()),
-         "some dumps hold nothing"),
+        (progress.blind, "some dumps hold nothing"),
         (progress.unplaced, "no dump states the ranks of some groups"),
         (progress.guessed, "no dump states which ranks the job has"),
         (progress.adrift, "some operations that did not end do not name their ranks"),

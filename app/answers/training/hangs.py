@@ -206,15 +206,19 @@ def _headlines(judged: Judged) -> Iterator[Number]:
         return
     progress = judged.hang.progress
     unseen = len(progress.unseen)
-    yield counted(
-        of_hangs.RANKS_SEEN, len(progress.dumps), of=len(progress.world), noun="ranks",
-        basis=f"{unseen:,} without a dump" if unseen else "all that the dumps name",
-    )  # fmt: skip
+    if progress.guessed:
+        seen = f"{len(progress.dumps):,}"
+        yield Number(of_hangs.RANKS_SEEN, seen, "no dump states how many there are")
+    else:
+        yield counted(
+            of_hangs.RANKS_SEEN, len(progress.dumps), of=len(progress.world), noun="ranks",
+            basis=f"{unseen:,} without a dump" if unseen else "all that the dumps name",
+        )  # fmt: skip
     waiting = len(judged.hang.waiting)
-    if waiting or not progress.unread:
+    if waiting or not (progress.unread or progress.blind):
         yield counted(of_hangs.RANKS_WAITING, waiting, of=len(progress.dumps), noun="ranks")
     else:
-        yield Number(of_hangs.RANKS_WAITING, numbers.UNKNOWN, "operations could not be read")
+        yield Number(of_hangs.RANKS_WAITING, numbers.UNKNOWN, "not all operations were seen")
     if judged.verdict in ("none", "cannot be judged"):
         yield Number(
             of_hangs.HANG_AT_FAULT, numbers.UNKNOWN if judged.verdict != "none" else "none"
@@ -254,7 +258,9 @@ def _blocks(judged: Judged, candidates: Rows) -> Iterator[Block]:
         yield Rows(hang_rows.WAITS, hang_rows.waits(found)).table(
             "waits",
             "Who waits for whom",
-            empty="Nobody waits." if nobody else "Of no rank it was seen for whom it waits.",
+            empty="Nobody waits."
+            if nobody
+            else "No wait was seen of which the other ranks are known.",
         )
         rows = Rows(hang_rows.PROGRESS, list(hang_rows.progress_rows(found.progress)))
         yield rows.table("progress", "How far each group is")
@@ -307,7 +313,7 @@ def _unseen(found: Hang) -> Iterator[str]:
             "that is missing."
         )
     if progress.blind:
-        yield f"The dump of {hang_words.named(progress.blind)} holds nothing."
+        yield f"The dump of {hang_words.named(progress.blind)} holds no operation."
     if progress.unread:
         yield f"The dump of {hang_words.named(progress.unread)} has operations that were not read."
     if progress.guessed:
@@ -350,7 +356,7 @@ def _record(judged: Judged, candidates: Rows) -> dict[str, Any]:
         "evidence": list(dict.fromkeys(hang_words.evidence(found))) if found else [],
         "waits": hang_rows.waits(found) if found else [],
         "progress": list(hang_rows.progress_rows(progress)) if progress else [],
-        "n_ranks": len(progress.world) if progress else None,
+        "n_ranks": len(progress.world) if progress and not progress.guessed else None,
         "n_dumps": len(progress.dumps) if progress else 0,
         "ranks_without_dump": list(progress.unseen) if progress else [],
         "ranks_wrapped": list(found.wrapped) if found else [],

@@ -175,7 +175,7 @@ def test_operations_that_could_not_be_read_are_told_from_the_store_too(
     faultline: Any, tmp_path: Path
 ) -> None:
     broken = [entry(1, "completed"), entry(2, "aborted")]
-    folder = write(tmp_path / "dumps", dict.fromkeys(range(4), broken))
+    folder = write(tmp_path / "dumps", {rank: broken for rank in range(4)})
     store = tmp_path / "store"
     faultline("ingest", "flight-recorder", folder, "--job-id", "7", "--store", store)
     for asked in ((folder,), ("--job", "7", "--store", store)):
@@ -194,6 +194,16 @@ def test_a_broken_file_of_ranks_that_nobody_states_may_be_the_one(
     assert faultline("hangs", folder, "--format", "json").json["verdict"] == "cannot be judged"
     table = faultline("hangs", folder, "--format", "table").out
     assert "cannot be judged: no dump states which ranks the job has" in table
+
+
+def test_rings_that_hold_nothing_do_not_say_that_nobody_waits(
+    faultline: Any, tmp_path: Path
+) -> None:
+    folder = write(tmp_path / "dumps", {rank: [] for rank in range(4)})
+    table = faultline("hangs", folder, "--format", "table")
+    assert "cannot be judged: some dumps hold nothing" in table.out
+    assert "Ranks waiting   unknown" in table.out
+    assert "The dump of ranks 0-3 holds no operation." in table.err
 
 
 def test_what_is_refused(refused: Any, tmp_path: Path, dumps: Path) -> None:

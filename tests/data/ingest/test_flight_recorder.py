@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.training.hangs.dump import GroupStatus
+from analytics.training.hangs.dump import GroupStatus, RankDump
 from analytics.training.hangs.verdict import hang
 from app.actions import Options, ingest_files
 from data.errors import DataError, SourceError
@@ -127,6 +127,20 @@ def test_json_without_entries_still_says_how_far_groups_are() -> None:
     )
     assert not ahead.says_nothing
     assert hang([ahead, behind]).ranks == (1,)
+
+
+def test_numbers_of_a_group_that_no_entry_names_may_show_a_wait() -> None:
+    ended = {**ENTRY, "state": "completed"}
+    far = {"last_enqueued_collective": 9, "last_completed_collective": 9}
+
+    def ranks(last: int) -> list[RankDump]:
+        said = DUMP | {"entries": [ended], "pg_status": {"77": far | {
+            "last_completed_collective": last}}}  # fmt: skip
+        return [flight_dump({**said, "rank": rank}, "x").dump for rank in (3, 7)]
+
+    assert hang(ranks(9)).verdict == "none"
+    found = hang(ranks(8))
+    assert (found.verdict, found.waiting) == ("cannot be judged", (3, 7))
 
 
 def test_lists_of_a_hostile_size_are_read_once_and_cut() -> None:

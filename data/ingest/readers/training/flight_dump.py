@@ -219,13 +219,18 @@ class _Entries:
             key = self._of_id.get(str(number))
             if key is None and same and str(number) in self.configs:
                 key = str(number)
-            if key is None or not isinstance(status, dict):
+            if not isinstance(status, dict):
                 continue
-            found[key] = GroupStatus(
+            far = GroupStatus(
                 _whole(status.get("last_enqueued_collective"), least=-1),
                 _whole(status.get("last_started_collective"), least=-1),
                 _whole(status.get("last_completed_collective"), least=-1),
             )
+            if key is None and far.is_pending:  # of which group is not known, but it waits
+                key = f"number {number}"[:_MOST_TEXT]
+                self.configs.setdefault(key, GroupConfig(key))
+            if key is not None:
+                found[key] = far
         return found
 
     def _all_sizes(self, stated: object) -> Sizes | None:
