@@ -175,7 +175,7 @@ def test_operations_that_could_not_be_read_are_told_from_the_store_too(
     faultline: Any, tmp_path: Path
 ) -> None:
     broken = [entry(1, "completed"), entry(2, "aborted")]
-    folder = write(tmp_path / "dumps", {rank: broken for rank in range(4)})
+    folder = write(tmp_path / "dumps", dict.fromkeys(range(4), broken))
     store = tmp_path / "store"
     faultline("ingest", "flight-recorder", folder, "--job-id", "7", "--store", store)
     for asked in ((folder,), ("--job", "7", "--store", store)):
