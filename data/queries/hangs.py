@@ -37,16 +37,26 @@ class DumpedAttempt:
 
 _PLACED = f"""
   dumped AS (
-    SELECT dump_id, cluster, job_id, rank, dumped_at FROM flight_dumps
-    UNION ALL SELECT dump_id, cluster, job_id, rank, dumped_at FROM rank_stacks),
-  placed AS (
-    SELECT dumped.*, attempt_key, attempt, n_gpus, node_list, start_at FROM dumped
+    SELECT dump_id, cluster, job_id, rank, dumped_at, 'ring' AS kind FROM flight_dumps
+    UNION ALL SELECT dump_id, cluster, job_id, rank, dumped_at, 'stack' FROM rank_stacks),
+  fitted AS (
+    SELECT dumped.*, attempt_key, attempt, n_gpus, node_list, start_at,
+      coalesce(dumped_at BETWEEN start_at - {EARLY}
+        AND coalesce(end_at, 'infinity') + {LATE}, false) AS fits
+    FROM dumped
     LEFT JOIN jobs ON dumped.cluster = jobs.cluster AND dumped.job_id = jobs.job_id
-      AND jobs.start_at IS NOT NULL
+      AND jobs.start_at IS NOT NULL),
+  compared AS (
+    SELECT *, bool_or(fits AND kind = 'ring') OVER of_attempt AS has_dumps,
+      bool_or(fits) OVER of_rank AS has_rank
+    FROM fitted
+    WINDOW of_attempt AS (PARTITION BY cluster, job_id, attempt_key),
+      of_rank AS (PARTITION BY cluster, job_id, attempt_key, rank, kind)),
+  placed AS (
+    SELECT * FROM compared
     QUALIFY row_number() OVER (
-      PARTITION BY dump_id, dumped.cluster, dumped.job_id ORDER BY
-        coalesce(dumped_at BETWEEN start_at - {EARLY}
-          AND coalesce(end_at, 'infinity') + {LATE}, false) DESC,
+      PARTITION BY dump_id, cluster, job_id ORDER BY
+        fits DESC, NOT fits AND has_dumps DESC, fits OR has_rank,
         start_at DESC NULLS LAST, attempt_key) = 1)"""
 
 
@@ -56,8 +66,9 @@ def attempts(
 ) -> list[DumpedAttempt]:  # fmt: skip
     """Attempts of which dumps are stored, the last dumped first: of a job, a run, or all.
 
-    A dump is of the attempt of its job during which the rank last did something, else of the last
-    one.
+    A dump is of the attempt of its job during which the rank last did something. One that holds no
+    such time is of an attempt of which other ranks have dumps and its own has none, else of the
+    last of them, else of the last attempt.
     """
     rows = store.rows(
         f"""WITH {_PLACED}
@@ -84,7 +95,8 @@ def dumps_of(store: Store, attempt: DumpedAttempt) -> tuple[list[RankDump], list
         f"""SELECT dump_id, rank, host, version, nccl_version, process_groups FROM flight_dumps
             WHERE cluster = $cluster AND job_id = $job AND dump_id IN ({chosen})
             QUALIFY row_number() OVER (
-              PARTITION BY rank ORDER BY dumped_at DESC NULLS LAST, dump_id) = 1
+              PARTITION BY rank ORDER BY dump_id IN (SELECT dump_id FROM collectives) DESC,
+                dumped_at DESC NULLS LAST, dump_id) = 1
             ORDER BY rank""",
         of,
     )
@@ -135,7 +147,12 @@ def _dump(row: tuple[Any, ...], entries: tuple[Entry, ...]) -> RankDump:
     return RankDump(
         rank,
         tuple(
-            GroupConfig(each["name"], each["desc"], each["ranks"] and tuple(each["ranks"]))
+            GroupConfig(
+                each["name"],
+                each["desc"],
+                each["ranks"] and tuple(each["ranks"]),
+                each.get("unread", 0),
+            )
             for each in groups
         ),
         {

@@ -17,8 +17,9 @@ _JOB = varchar("job of the rank; NULL where none is stated", people="id")
 _DUMP = varchar("hash of what the dump holds")
 _RANK = integer("global rank")
 _DUMPED = timestamptz(
-    "when the rank last enqueued, began or ended something, by its clock; of stacks when the file "
-    "was written"
+    "when the rank last enqueued, began or ended something, by its clock; of stacks, and where the "
+    "dump holds no time, when the last dump read with it did; of stacks alone when the file was "
+    "written"
 )
 
 FLIGHT_DUMPS = Records(
@@ -35,7 +36,7 @@ FLIGHT_DUMPS = Records(
         "nccl_version": varchar("version of NCCL"),
         "process_groups": varchar(
             "process groups of the rank, a JSON array: name, desc, ranks, and last enqueued, "
-            "started and completed",
+            "started and completed, and how many entries could not be read",
             people="nested",
         ),
         "file": varchar("name of the file", people="text"),

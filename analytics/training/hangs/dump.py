@@ -26,6 +26,8 @@ class GroupConfig:
     """What it is for, e.g. PIPELINE_MODEL_PARALLEL_GROUP; empty where the dump does not say it."""
     ranks: tuple[int, ...] | None = None
     """Global ranks in the order of the group; None where the dump does not say them."""
+    n_unread: int = 0
+    """Entries of the group that could not be read: what they were is not known."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,12 @@ class GroupStatus:
     enqueued: int | None = None
     started: int | None = None
     completed: int | None = None
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is stated that something was enqueued and did not end."""
+        stated = self.enqueued is not None and self.completed is not None
+        return stated and self.enqueued > self.completed  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class Entry:
     @property
     def is_completed(self) -> bool:
         """Whether it ended on the GPU."""
-        return self.state == "completed" or self.completed_ns is not None
+        return self.state == "completed" or bool(self.completed_ns)
 
 
 @dataclass(frozen=True)
@@ -135,3 +143,14 @@ class RankDump:
         """Whether it holds neither operations nor how far its groups are."""
         stated = (one.enqueued for one in self.status.values())
         return not self.entries and all(number is None for number in stated)
+
+    @property
+    def shows_no_operation(self) -> bool:
+        """Whether it holds no operation, and no number says that there was one."""
+        stated = (one.enqueued for one in self.status.values())
+        return not self.entries and all(number is None or number < 0 for number in stated)
+
+    @property
+    def n_unread(self) -> int:
+        """Entries that could not be read."""
+        return sum(group.n_unread for group in self.groups)

@@ -45,12 +45,13 @@ def earliest(progress: Progress, steps: Iterable[Step]) -> Step:
 
     Where the rings do not tell, the one that was enqueued first by the clocks of its ranks.
     """
+    asked = set(steps)
+    if len(asked) == 1:
+        return asked.pop()
     found = sorted(
-        set(steps),
+        asked,
         key=lambda step: (_enqueued_ns(progress, step), len(step.group.ranks), step.seq),
     )
-    if len(found) == 1:
-        return found[0]
 
     def n_before(step: Step) -> int:
         won = 0

@@ -66,6 +66,8 @@ class Lane:
     """Sender and receiver, global -> the operations in their order."""
     closed: dict[int, bool] = field(default_factory=dict)
     """Number of sends and receives launched as one -> whether they completed."""
+    loose: list[Entry] = field(default_factory=list)
+    """Sends and receives that do not name their ranks."""
     status: GroupStatus = NOT_STATED
     is_whole: bool = True
     """Whether the ring lost nothing."""
@@ -116,12 +118,20 @@ class Lane:
     def n_transferred(self, ends: tuple[int, int]) -> int:
         """How many ended of those in the ring: what precedes one that ended did too."""
         entries = self.transfers.get(ends, [])
-        ended = [
-            place
-            for place, entry in enumerate(entries, 1)
-            if entry.is_completed or entry.retired or self.closed.get(entry.seq, False)
-        ]
+        ended = [place for place, entry in enumerate(entries, 1) if self._is_over(entry)]
         return ended[-1] if ended else 0
+
+    @cached_property
+    def is_adrift(self) -> bool:
+        """Whether a send or receive did not end of which no rank is known."""
+        if any(not self._is_over(entry) for entry in self.loose):
+            return True
+        held = {entry.seq for entries in self.transfers.values() for entry in entries}
+        held.update(entry.seq for entry in self.loose)
+        return any(not is_over and seq not in held for seq, is_over in self.closed.items())
+
+    def _is_over(self, entry: Entry) -> bool:
+        return entry.is_completed or entry.retired or self.closed.get(entry.seq, False)
 
     def _ended(self, entries: Sequence[Entry]) -> bool:
         """Of several launched as one only the last entry is followed."""
@@ -146,16 +156,25 @@ class Progress:
     """All ranks that a dump or a group names."""
     unplaced: tuple[str, ...] = ()
     """Groups whose ranks no dump states, so that ranks of different ones cannot be told apart."""
+    guessed: frozenset[Group] = frozenset()
+    """Groups of all ranks, whose ranks no dump states: taken to be those that are seen."""
+    adrift: tuple[int, ...] = ()
+    """Ranks with an operation that did not end, of which no dump tells the other ranks."""
 
-    @property
+    @cached_property
     def unseen(self) -> tuple[int, ...]:
         """Ranks without a dump."""
         return tuple(rank for rank in self.world if rank not in self.dumps)
 
     @property
     def blind(self) -> tuple[int, ...]:
-        """Ranks whose dump holds nothing at all."""
-        return tuple(rank for rank, dump in self.dumps.items() if dump.says_nothing)
+        """Ranks whose dump shows no operation."""
+        return tuple(rank for rank, dump in self.dumps.items() if dump.shows_no_operation)
+
+    @property
+    def unread(self) -> tuple[int, ...]:
+        """Ranks of which an operation could not be read."""
+        return tuple(rank for rank, dump in self.dumps.items() if dump.n_unread)
 
     @cached_property
     def of_rank(self) -> dict[int, list[tuple[Group, Lane]]]:
@@ -206,14 +225,14 @@ def progress_of(dumps: Iterable[RankDump]) -> Progress:
     """
     by_rank = {dump.rank: dump for dump in sorted(dumps, key=lambda dump: dump.rank)}
     placed = _Placed.of([group for dump in by_rank.values() for group in dump.groups], by_rank)
-    unplaced: set[str] = set()
+    unplaced: dict[tuple[int, str], str] = {}
     found: dict[tuple[int, str], Group] = {}
     for rank, dump in by_rank.items():
         seen: Counter[tuple[str, tuple[int, ...]]] = Counter()
         for config in sorted(dump.groups, key=_created):
             ranks = placed.ranks_of(config, rank)
             if ranks is None:
-                unplaced.add(config.desc or config.name)
+                unplaced[rank, config.name] = config.desc or config.name
                 continue
             desc = placed.desc_of(config, ranks)
             found[rank, config.name] = Group(desc, ranks, seen[desc, ranks])
@@ -224,7 +243,11 @@ def progress_of(dumps: Iterable[RankDump]) -> Progress:
         for (rank, name), group in found.items()
     }
     groups = tuple(dict.fromkeys(found.values()))
-    return Progress(by_rank, groups, lanes, placed.world, tuple(sorted(unplaced)))
+    return Progress(
+        by_rank, groups, lanes, placed.world, tuple(sorted(set(unplaced.values()))),
+        frozenset(group for group in groups if not placed.states(group.ranks)),
+        _adrift(by_rank, unplaced, lanes),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -261,6 +284,10 @@ class _Placed:
         is_world = config.desc == WORLD or (config.desc in UNSAID and config.name in ("0", WORLD))
         return self.orders.get(self.world, self.world) if is_world else None
 
+    def states(self, ranks: tuple[int, ...]) -> bool:
+        """Whether a dump states a group of these ranks."""
+        return tuple(sorted(ranks)) in self.orders
+
     def desc_of(self, config: GroupConfig, ranks: tuple[int, ...]) -> str:
         """What a group is for: as stated, else what others say of the only one of its ranks."""
         others = self.descs.get(ranks, set())
@@ -284,6 +311,20 @@ def _mixed(dumps: dict[int, RankDump], found: dict[tuple[int, str], Group]) -> s
     }
 
 
+def _adrift(
+    dumps: dict[int, RankDump],
+    unplaced: Iterable[tuple[int, str]],
+    lanes: dict[tuple[int, Group], Lane],
+) -> tuple[int, ...]:
+    """Ranks with an operation that did not end, and whose other ranks are not known."""
+    found = {rank for (rank, _), lane in lanes.items() if lane.is_adrift}
+    for rank, name in unplaced:
+        lane = _lane(dumps[rank], name, Group("", ()), stated=True)
+        if lane.waits_at is not None or lane.is_adrift:
+            found.add(rank)
+    return tuple(sorted(found))
+
+
 def _lane(dump: RankDump, name: str, group: Group, *, stated: bool) -> Lane:
     """What one rank did in one group."""
     status = dump.status.get(name, NOT_STATED) if stated else NOT_STATED
@@ -297,6 +338,8 @@ def _lane(dump: RankDump, name: str, group: Group, *, stated: bool) -> Lane:
             lane.closed[entry.seq] = entry.is_completed or entry.retired
         elif (ends := ends_of(entry, group)) is not None:
             lane.transfers[ends].append(entry)
+        else:
+            lane.loose.append(entry)
     return lane
 
 

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from analytics.errors import AnalysisError
 from analytics.training.hangs.matching import is_swapped
-from analytics.training.hangs.ordering import earliest, ranks_first
+from analytics.training.hangs.ordering import ranks_first
 from analytics.training.hangs.progress import progress_of
 from analytics.training.hangs.waiting import waits_of
 
@@ -59,7 +59,8 @@ class Hang:
     ----------
     verdict
         `found`: one rank; `ambiguous`: `candidates` has several; `none`: all that was enqueued
-        ended on all ranks; `cannot be judged`: some rank that would have to be seen was not.
+        ended on all ranks; `cannot be judged`: some rank or operation that would have to be seen
+        was not, or no dump states which ranks there are.
     candidates
         The rank at fault, or those among which it is, the likeliest first.
     why
@@ -79,6 +80,11 @@ class Hang:
     def ranks(self) -> tuple[int, ...]:
         """Ranks of the candidates."""
         return tuple(candidate.rank for candidate in self.candidates)
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """Ranks that wait, also those of which it is not known for whom."""
+        return tuple(sorted({*self.progress.adrift, *(wait.rank for wait in self.waits)}))
 
 
 def hang(dumps: Iterable[RankDump]) -> Hang:
@@ -141,6 +147,9 @@ def hang(dumps: Iterable[RankDump]) -> Hang:
     waits = waits_of(progress)
     candidates = tuple(_ordered(_candidates(waits)))
     wrapped = tuple(rank for rank, dump in progress.dumps.items() if dump.is_wrapped)
+    if all(each.kind == "not finished" and each.step.group in progress.guessed
+           for each in candidates):  # fmt: skip
+        candidates = ()  # who is missing may be a rank that no dump names
     verdict, why = _verdict(progress, candidates)
     return Hang(
         verdict, candidates, why, progress, waits.waits, tuple(waits.mismatches.values()), wrapped
@@ -153,13 +162,21 @@ def _verdict(progress: Progress, candidates: tuple[Candidate, ...]) -> tuple[Ver
         return "found", ""
     if candidates:
         return "ambiguous", _why_ambiguous(candidates)
-    if progress.unseen:
-        return "cannot be judged", "ranks without a dump may wait"
-    if progress.blind:
-        return "cannot be judged", "some dumps hold nothing"
-    if progress.unplaced:
-        return "cannot be judged", "no dump states the ranks of some groups"
-    return "none", ""
+    why = _why_unseen(progress)
+    return ("cannot be judged", why) if why else ("none", "")
+
+
+def _why_unseen(progress: Progress) -> str:
+    """What was not seen and may wait; empty where all was."""
+    told = (
+        (progress.unseen, "ranks without a dump may wait"),
+        (progress.unread, "some operations could not be read"),
+        (progress.blind, "some dumps hold nothing"),
+        (progress.unplaced, "no dump states the ranks of some groups"),
+        (progress.guessed, "no dump states which ranks the job has"),
+        (progress.adrift, "some operations that did not end do not name their ranks"),
+    )  # fmt: skip
+    return next((why for is_so, why in told if is_so), "")
 
 
 def _why_ambiguous(candidates: tuple[Candidate, ...]) -> str:
@@ -210,8 +227,10 @@ def _sources(waits: Waits) -> Iterator[tuple[int, ...]]:
     graph = csr_array((np.ones(len(pairs)), (rows, columns)), shape=(len(nodes), len(nodes)))
     n, label = connected_components(graph, directed=True, connection="strong")
     leaves = set(range(n)) - set(label[rows[label[rows] != label[columns]]].tolist())
+    order = np.argsort(label, kind="stable")
+    alike = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
     for each in sorted(leaves):
-        yield tuple(nodes[number] for number in np.flatnonzero(label == each))
+        yield tuple(nodes[number] for number in alike[each])
 
 
 def _of_source(waits: Waits, ranks: tuple[int, ...]) -> Iterator[Candidate]:
@@ -246,13 +265,21 @@ def _absent(waits: Waits, rank: int) -> Candidate:
     sent = all(wait.step.ends is not None for wait in missed)
     kind: Kind = "partner missing" if sent else "never joined"
     lanes = [waits.progress.lanes.get((rank, wait.step.group)) for wait in missed]
+    if dump.n_unread:
+        reason = "some of its operations could not be read"
+        return _candidate(waits, rank, kind, "low", reason, missed)
+    if rank in waits.progress.adrift:
+        reason = "it waits too, in an operation whose other ranks are not known"
+        return _candidate(waits, rank, kind, "low", reason, missed)
     if dump.says_nothing:
         return _candidate(waits, rank, kind, "medium", "its dump holds nothing", missed)
     if not sent and all(lane is None or lane.enqueued is None for lane in lanes):
         return _candidate(waits, rank, kind, "low", "its dump holds nothing of that group", missed)
-    unseen = waits.progress.unseen
-    if unseen:
+    if waits.progress.unseen:
         return _candidate(waits, rank, kind, "medium", "some ranks have no dump", missed)
+    if not waits.progress.guessed.isdisjoint(wait.step.group for wait in missed):
+        reason = "no dump states which ranks the job has"
+        return _candidate(waits, rank, kind, "medium", reason, missed)
     return _candidate(waits, rank, kind, "high", "all ranks have a dump", missed)
 
 
@@ -269,16 +296,15 @@ def _odd(waits: Waits, rank: int, found: Mismatch) -> Candidate:
         told = ("medium", "the other groups of that purpose do what its peer does")
     else:
         told = ("high", f"{len(found.classes[0])} of its group do the same")
-    return Candidate(rank, kind, found.step, *told, _n_waiting(waits, rank))
+    return Candidate(rank, kind, found.step, *told, waits.n_waiting(rank))
 
 
 def _still(waits: Waits, rank: int) -> Candidate:
     """A rank in an operation that all joined and that does not end."""
     step = waits.by_rank[rank][0].step
-    lanes = waits.progress.lanes_of(step.group)
-    stuck = [r for r, lane in lanes.items() if step.ends is None and lane.is_pending(step.seq)]
-    reason = "all others ended it" if stuck == [rank] else "all joined and it does not end"
-    return Candidate(rank, "not finished", step, "low", reason, _n_waiting(waits, rank))
+    alone = waits.stuck(step) == [rank]
+    reason = "all others ended it" if alone else "all joined and it does not end"
+    return Candidate(rank, "not finished", step, "low", reason, waits.n_waiting(rank))
 
 
 def _weaker(waits: Waits) -> Iterator[Candidate]:
@@ -289,7 +315,7 @@ def _weaker(waits: Waits) -> Iterator[Candidate]:
         n_against, n_for, step = _against(waits, rank, set(waits.progress.dumps))
         if step is not None and n_against > n_for:
             reason = f"{n_against} ranks have the other order, {n_for} this one"
-            yield Candidate(rank, "wrong order", step, "low", reason, _n_waiting(waits, rank))
+            yield Candidate(rank, "wrong order", step, "low", reason, waits.n_waiting(rank))
     idle = sorted(waits.progress.dumps.keys() - ranks)
     if len(idle) >= len(ranks):
         return
@@ -312,13 +338,13 @@ def _of_circle(waits: Waits, ranks: tuple[int, ...]) -> Iterator[Candidate]:
             yield Candidate(rank, "not finished", blaming[0].step, "low",
                             "none is known to have begun it", len(ranks) - 1)  # fmt: skip
             continue
-        found = step or earliest(waits.progress, [wait.step for wait in blaming])
+        found = step or waits.earliest(wait.step for wait in blaming)
         if odd:
             reason = f"{n_against} ranks have the other order, {n_for} this one"
-            yield Candidate(rank, "wrong order", found, "medium", reason, _n_waiting(waits, rank))
+            yield Candidate(rank, "wrong order", found, "medium", reason, waits.n_waiting(rank))
         else:
             reason = "no other rank shows whose order is right"
-            yield Candidate(rank, "wrong order", found, "low", reason, _n_waiting(waits, rank))
+            yield Candidate(rank, "wrong order", found, "low", reason, waits.n_waiting(rank))
 
 
 def _against(waits: Waits, rank: int, circle: set[int]) -> tuple[int, int, Step | None]:
@@ -353,16 +379,5 @@ def _candidate(
 ) -> Candidate:
     """A rank that is waited for, with the first step in which it is."""
     steps = [wait.step for wait in blaming or waits.blaming[rank]]
-    step = earliest(waits.progress, steps)
-    return Candidate(rank, kind, step, confidence, reason, _n_waiting(waits, rank))
-
-
-def _n_waiting(waits: Waits, rank: int) -> int:
-    """Ranks that wait for it, also by way of others."""
-    seen, todo = {rank}, [rank]
-    while todo:
-        for wait in waits.blaming.get(todo.pop(), ()):
-            if wait.rank not in seen:
-                seen.add(wait.rank)
-                todo.append(wait.rank)
-    return len(seen) - 1
+    step = waits.earliest(steps)
+    return Candidate(rank, kind, step, confidence, reason, waits.n_waiting(rank))

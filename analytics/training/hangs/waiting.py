@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from analytics.training.hangs.matching import Mismatch, mismatch
+from analytics.training.hangs.ordering import earliest
 from analytics.training.hangs.progress import Lane, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from analytics.training.hangs.progress import Progress
 
-Why: TypeAlias = Literal["missing", "unseen", "differs", "not started", "all joined"]
+Why: TypeAlias = Literal["missing", "unseen", "differs", "not started", "all joined", "not known"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Wait:
     step: Step
     why: Why
     """What keeps it: ranks that never joined, of which nothing is seen, that do something else, or
-    enqueued it and did not start; or nothing that the dumps show."""
+    enqueued it and did not start; nothing that the dumps show; or ranks that no dump states."""
     blamed: tuple[int, ...]
     """Those ranks."""
     unseen: tuple[int, ...] = ()
@@ -40,6 +41,9 @@ class Waits:
     progress: Progress
     waits: tuple[Wait, ...]
     mismatches: Mapping[Step, Mismatch]
+    _reached: dict[frozenset[int], frozenset[int]] = field(default_factory=dict)
+    _stuck: dict[Step, list[int]] = field(default_factory=dict)
+    _first: dict[frozenset[Step], Step] = field(default_factory=dict)
 
     @cached_property
     def by_rank(self) -> dict[int, list[Wait]]:
@@ -64,6 +68,34 @@ class Waits:
         return {
             rank: found for found in reversed([*self.mismatches.values()]) for rank in found.odd
         }
+
+    def n_waiting(self, rank: int) -> int:
+        """Ranks that wait for one, also by way of others."""
+        direct = frozenset(wait.rank for wait in self.blaming.get(rank, ()))
+        if direct not in self._reached:
+            seen, todo = set(direct), list(direct)
+            while todo:
+                for wait in self.blaming.get(todo.pop(), ()):
+                    if wait.rank not in seen:
+                        seen.add(wait.rank)
+                        todo.append(wait.rank)
+            self._reached[direct] = frozenset(seen)
+        found = self._reached[direct]
+        return len(found) - (rank in found)
+
+    def stuck(self, step: Step) -> list[int]:
+        """Ranks in which a collective did not end; of a send or receive none."""
+        if step not in self._stuck:
+            lanes = {} if step.ends is not None else self.progress.lanes_of(step.group)
+            self._stuck[step] = [rank for rank, lane in lanes.items() if lane.is_pending(step.seq)]
+        return self._stuck[step]
+
+    def earliest(self, steps: Iterable[Step]) -> Step:
+        """The step that the program does first."""
+        asked = frozenset(steps)
+        if asked not in self._first:
+            self._first[asked] = earliest(self.progress, asked)
+        return self._first[asked]
 
     def edges(self) -> dict[int, set[int]]:
         """Rank -> ranks that it waits for; who does something else waits by its own fault."""
@@ -102,7 +134,7 @@ def _pending(progress: Progress, rank: int) -> Iterator[Step]:
     places = progress.dumps[rank].places
     found: list[tuple[int, int, Step]] = []
     for group, lane in progress.of_rank.get(rank, []):
-        if len(group.ranks) < 2:
+        if len(group.ranks) < 2 and group not in progress.guessed:
             continue
         if (seq := lane.waits_at) is not None:
             entries = lane.collectives.get(seq, [])
@@ -153,6 +185,8 @@ class _Joined:
     unseen: tuple[int, ...]
     late: tuple[int, ...]
     found: Mismatch | None
+    is_guessed: bool
+    """Whether no dump states who is to join."""
 
     @classmethod
     def of(cls, progress: Progress, step: Step, heads: Mapping[int, Step]) -> _Joined:
@@ -167,6 +201,7 @@ class _Joined:
             tuple(rank for rank in step.group.ranks if rank not in seen),
             tuple(r for r, one in seen.items() if _is_late(progress, r, one, step, heads)),
             mismatch(progress, step),
+            step.group in progress.guessed,
         )
 
 
@@ -183,7 +218,9 @@ def _of_collective(rank: int, step: Step, joined: _Joined) -> Wait:
     if found is not None:
         return Wait(rank, step, "differs", tuple(r for r in found.odd if r != rank))
     late = tuple(other for other in joined.late if other != rank)
-    return Wait(rank, step, "not started" if late else "all joined", late)
+    if late:
+        return Wait(rank, step, "not started", late)
+    return Wait(rank, step, "not known" if joined.is_guessed else "all joined", ())
 
 
 def _is_late(

@@ -10,9 +10,9 @@ from app.words.cells import Column
 from app.words.glossary import of_hangs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from analytics.training.hangs.progress import Progress
+    from analytics.training.hangs.progress import Progress, Step
     from analytics.training.hangs.stacks import Standing
     from analytics.training.hangs.verdict import Candidate, Hang
     from app.answers.training.hang_places import Places
@@ -50,20 +50,32 @@ WHY = {
     "differs": "do something else",
     "not started": "did not start it",
     "all joined": "nobody: all joined",
+    "not known": "are not known",
 }
 
 
-def candidate(progress: Progress, found: Candidate, places: Places) -> dict[str, Any]:
-    """A rank at fault, or that may be, with its place."""
-    at = found.step
+def candidates(
+    progress: Progress, found: Iterable[Candidate], places: Places
+) -> Iterator[dict[str, Any]]:
+    """Ranks at fault, or that may be; what is said of a step is made once."""
+    said: dict[Step, dict[str, Any]] = {}
+    for each in found:
+        if each.step not in said:
+            said[each.step] = {
+                "collective": hang_words.operation(progress, each.step),
+                "seq": each.step.seq,
+                "process_group": hang_words.group(each.step.group),
+            }
+        yield _candidate(each, places) | said[each.step]
+
+
+def _candidate(found: Candidate, places: Places) -> dict[str, Any]:
+    """A rank with its place."""
     return {
         "rank": found.rank,
         "node": places.node_of.get(found.rank),
         "gpu": places.gpu_of.get(found.rank),
         "kind": found.kind,
-        "collective": hang_words.operation(progress, at),
-        "seq": at.seq,
-        "process_group": hang_words.group(at.group),
         "confidence": found.confidence,
         "reason": found.reason,
         "n_waiting": found.n_waiting,

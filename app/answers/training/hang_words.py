@@ -28,7 +28,6 @@ DID = {
     "no dump": "has no dump and may be missing in",
     "not started": "enqueued and did not start",
     "not finished": "joined and did not end",
-    "stands elsewhere": "stands elsewhere than most",
 }
 """Kind -> what the rank did."""
 
@@ -83,10 +82,14 @@ def sentence(hang: Hang, place_of: Mapping[int, str]) -> str:
     if hang.verdict == "none":
         n = sum(len(dump.entries) for dump in progress.dumps.values())
         seen = numbers.counted(len(progress.dumps), "rank")
-        return f"No hang: all {numbers.counted(n, 'operation')} in the dumps of {seen} ended."
+        ended = (
+            f"all {numbers.counted(n, 'operation')} in the dumps of {seen} ended"
+            if n
+            else f"by the numbers of {seen} all that was enqueued ended"
+        )
+        return f"Nothing hangs in the flight recorder: {ended}."
     if hang.verdict == "cannot be judged":
-        waiting = "" if hang.waits else ", and no rank that was seen waits"
-        return f"Whether a rank holds the job up cannot be judged: {hang.why}{waiting}."
+        return f"Whether a rank holds the job up cannot be judged: {_not_judged(hang)}."
     if len(found) == 1:
         first = found[0]
         keeps = numbers.counted(first.n_waiting, "rank")
@@ -98,6 +101,16 @@ def sentence(hang: Hang, place_of: Mapping[int, str]) -> str:
     more = len(found) - MOST_NAMED
     who = f"{', '.join(told)} or {more:,} more" if more > 0 else " or ".join(told)
     return f"Rank {who} holds the job up: {hang.why}."
+
+
+def _not_judged(hang: Hang) -> str:
+    """Why, and whether a rank waits."""
+    if hang.waiting:
+        verb = "waits" if len(hang.waiting) == 1 else "wait"
+        return f"{named(hang.waiting)} {verb}, and {hang.why}"
+    if hang.progress.unread:
+        return hang.why
+    return f"{hang.why}, and no rank that was seen waits"
 
 
 def _who(found: Candidate, place_of: Mapping[int, str]) -> str:

@@ -63,9 +63,16 @@ class Judged:
         return () if self.hang is None else self.hang.candidates
 
     @property
+    def is_by_stacks(self) -> bool:
+        """Whether stacks alone tell a rank: no recorder was read, or none of them names one."""
+        if self.hang is None:
+            return True
+        return not self.hang.candidates and bool(self.standing and self.standing.outliers)
+
+    @property
     def verdict(self) -> str:
-        """By flight recorders; by stacks alone where there are none."""
-        if self.hang is not None:
+        """By flight recorders; by stacks where these tell of no rank."""
+        if self.hang is not None and not self.is_by_stacks:
             return self.hang.verdict
         n_outliers = len(self.standing.outliers) if self.standing else 0
         return ("cannot be judged", "found")[n_outliers] if n_outliers < 2 else "ambiguous"
@@ -73,7 +80,7 @@ class Judged:
     @property
     def ranks(self) -> tuple[int, ...]:
         """Those ranks."""
-        if self.hang is not None:
+        if self.hang is not None and not self.is_by_stacks:
             return self.hang.ranks
         return self.standing.outliers if self.standing else ()
 
@@ -111,7 +118,13 @@ def of_attempt(store: Store, attempt: DumpedAttempt) -> Judged:
         if len(rows):
             incident = str(rows["incident_id"].iloc[0]), str(rows["summary"].iloc[0])
     by_rank = {dump.rank: dump for dump in dumps}
-    return Judged(*found, hang_places.places(by_rank, attempt, names), attempt, incident)
+    return Judged(
+        *found,
+        hang_places.places(by_rank, attempt, names),
+        attempt,
+        incident,
+        n_rejected=sum(dump.n_unread for dump in dumps),
+    )
 
 
 def of_job(store: Store, job_id: str, cluster: str | None = None) -> Judged:
@@ -168,9 +181,14 @@ def answer(judged: Judged | None) -> Answer:
 
 
 def _sentence(judged: Judged) -> str:
-    if judged.hang is not None:
-        return hang_words.sentence(judged.hang, judged.places.told)
-    found = judged.standing
+    if judged.hang is None:
+        return _by_stacks(judged.standing)
+    said = hang_words.sentence(judged.hang, judged.places.told)
+    return f"{said} {_by_stacks(judged.standing)}" if judged.is_by_stacks else said
+
+
+def _by_stacks(found: Standing | None) -> str:
+    """Which ranks stand elsewhere than most."""
     if found is None or found.dominant is None:
         return "Which rank holds the job up cannot be judged: no function holds most of the ranks."
     if not found.outliers:
@@ -188,12 +206,19 @@ def _headlines(judged: Judged) -> Iterator[Number]:
         return
     progress = judged.hang.progress
     unseen = len(progress.unseen)
-    yield counted(
-        of_hangs.RANKS_SEEN, len(progress.dumps), of=len(progress.world), noun="ranks",
-        basis=f"{unseen:,} without a dump" if unseen else "all that the dumps name",
-    )  # fmt: skip
-    waiting = len({wait.rank for wait in judged.hang.waits})
-    yield counted(of_hangs.RANKS_WAITING, waiting, of=len(progress.dumps), noun="ranks")
+    if progress.guessed:
+        seen = f"{len(progress.dumps):,}"
+        yield Number(of_hangs.RANKS_SEEN, seen, "no dump states how many there are")
+    else:
+        yield counted(
+            of_hangs.RANKS_SEEN, len(progress.dumps), of=len(progress.world), noun="ranks",
+            basis=f"{unseen:,} without a dump" if unseen else "all that the dumps name",
+        )  # fmt: skip
+    waiting = len(judged.hang.waiting)
+    if waiting or not (progress.unread or progress.blind):
+        yield counted(of_hangs.RANKS_WAITING, waiting, of=len(progress.dumps), noun="ranks")
+    else:
+        yield Number(of_hangs.RANKS_WAITING, numbers.UNKNOWN, "not all operations were seen")
     if judged.verdict in ("none", "cannot be judged"):
         yield Number(
             of_hangs.HANG_AT_FAULT, numbers.UNKNOWN if judged.verdict != "none" else "none"
@@ -202,7 +227,9 @@ def _headlines(judged: Judged) -> Iterator[Number]:
     yield Number(
         of_hangs.HANG_AT_FAULT,
         hang_words.ranks(judged.ranks),
-        f"confidence {judged.candidates[0].confidence}"
+        "by stacks alone"
+        if judged.is_by_stacks
+        else f"confidence {judged.candidates[0].confidence}"
         if len(judged.candidates) == 1
         else f"one of {numbers.counted(len(judged.candidates), 'candidate')}",
     )
@@ -211,11 +238,8 @@ def _headlines(judged: Judged) -> Iterator[Number]:
 def _candidates(judged: Judged) -> Rows:
     if judged.hang is None:
         return Rows(hang_rows.CANDIDATES, [])
-    progress = judged.hang.progress
-    return Rows(
-        hang_rows.CANDIDATES,
-        [hang_rows.candidate(progress, each, judged.places) for each in judged.candidates],
-    )
+    found = hang_rows.candidates(judged.hang.progress, judged.candidates, judged.places)
+    return Rows(hang_rows.CANDIDATES, list(found))
 
 
 def _blocks(judged: Judged, candidates: Rows) -> Iterator[Block]:
@@ -230,8 +254,14 @@ def _blocks(judged: Judged, candidates: Rows) -> Iterator[Block]:
         says = "Last ended collective of each rank by process group, behind the furthest of it"
         yield Chart("training.hang_progress", "How far is each rank?", says,
                     (found.progress, found.ranks), whole=True)  # fmt: skip
-        yield Rows(hang_rows.WAITS, hang_rows.waits(found)).table("waits", "Who waits for whom",
-                                               empty="Nobody waits.")  # fmt: skip
+        nobody = found.verdict == "none"
+        yield Rows(hang_rows.WAITS, hang_rows.waits(found)).table(
+            "waits",
+            "Who waits for whom",
+            empty="Nobody waits."
+            if nobody
+            else "No wait was seen of which the other ranks are known.",
+        )
         rows = Rows(hang_rows.PROGRESS, list(hang_rows.progress_rows(found.progress)))
         yield rows.table("progress", "How far each group is")
     if judged.standing is not None:
@@ -246,20 +276,32 @@ def _notes(judged: Judged) -> Iterator[str]:
         yield f"{numbers.counted(judged.n_rejected, 'record')} could not be read."
     if judged.hang is not None:
         yield from _unseen(judged.hang)
-    if judged.hang is not None and judged.hang.candidates:
+    if judged.hang is not None:
+        named = judged.hang.candidates
         yield (
-            "Waits outside of the recorder (Gloo, a store, files) are not seen: the rank named is "
-            "the first that the recorder sees."
+            "Waits outside of the recorder (Gloo, a store, files) are not seen"
+            + (": the rank named is the first that the recorder sees." if named else ".")
         )
-    if judged.standing is not None and judged.standing.outliers and judged.hang is not None:
-        yield (
-            f"By stacks {hang_words.named(judged.standing.outliers)} stand elsewhere than most, "
-            f"who are in {judged.standing.dominant}."
-        )
+        yield from _standing(judged)
     if judged.places.basis and judged.ranks:
         yield judged.places.basis
     if judged.incident is not None:
         yield f"The attempt belongs to incident {judged.incident[0]}: {judged.incident[1]}"
+
+
+def _standing(judged: Judged) -> Iterator[str]:
+    """What stacks show beside the recorder."""
+    found = judged.standing
+    if found is None or judged.is_by_stacks:
+        return
+    if found.outliers:
+        verb = "stands" if len(found.outliers) == 1 else "stand"
+        yield (
+            f"By stacks {hang_words.named(found.outliers)} {verb} elsewhere than most, who are in "
+            f"{found.dominant}."
+        )
+    elif found.dominant is not None:
+        yield f"By stacks all ranks stand in {found.dominant}."
 
 
 def _unseen(found: Hang) -> Iterator[str]:
@@ -271,7 +313,16 @@ def _unseen(found: Hang) -> Iterator[str]:
             "that is missing."
         )
     if progress.blind:
-        yield f"The dump of {hang_words.named(progress.blind)} holds nothing."
+        yield f"The dump of {hang_words.named(progress.blind)} holds no operation."
+    if progress.unread:
+        yield f"The dump of {hang_words.named(progress.unread)} has operations that were not read."
+    if progress.guessed:
+        yield "No dump states which ranks the job has: one that was not seen may be missing."
+    if progress.adrift:
+        yield (
+            f"{hang_words.named(progress.adrift).capitalize()} enqueued operations that did not "
+            "end and of which no dump tells the other ranks."
+        )
     if found.wrapped:
         yield (
             f"The ring of {hang_words.named(found.wrapped)} was overwritten: their oldest "
@@ -289,22 +340,23 @@ def _record(judged: Judged, candidates: Rows) -> dict[str, Any]:
     first = judged.candidates[0] if judged.candidates else None
     progress = found.progress if found else None
     nodes: Mapping[int, str] = judged.places.node_of
+    by_stacks = judged.is_by_stacks and bool(judged.ranks)
     return {
         "verdict": judged.verdict,
         "ranks": list(judged.ranks),
-        "kind": first.kind if first else None,
+        "kind": first.kind if first else "stands elsewhere" if by_stacks else None,
         "collective": hang_words.operation(progress, first.step) if first and progress else None,
         "seq": first.step.seq if first else None,
         "process_group": hang_words.group(first.step.group) if first else None,
         "process_group_ranks": list(first.step.group.ranks) if first else [],
-        "confidence": first.confidence if first else None,
-        "reason": (found.why or (first.reason if first else "")) if found else "stacks alone",
+        "confidence": first.confidence if first else "low" if by_stacks else None,
+        "reason": _reason(judged),
         "nodes": sorted({nodes[rank] for rank in judged.ranks if rank in nodes}),
         "candidates": candidates.records(),
         "evidence": list(dict.fromkeys(hang_words.evidence(found))) if found else [],
         "waits": hang_rows.waits(found) if found else [],
         "progress": list(hang_rows.progress_rows(progress)) if progress else [],
-        "n_ranks": len(progress.world) if progress else None,
+        "n_ranks": len(progress.world) if progress and not progress.guessed else None,
         "n_dumps": len(progress.dumps) if progress else 0,
         "ranks_without_dump": list(progress.unseen) if progress else [],
         "ranks_wrapped": list(found.wrapped) if found else [],
@@ -315,3 +367,11 @@ def _record(judged: Judged, candidates: Rows) -> dict[str, Any]:
         "incident_id": judged.incident[0] if judged.incident else None,
         "n_rejected": judged.n_rejected,
     }
+
+
+def _reason(judged: Judged) -> str:
+    """Why the verdict is what it is; empty where nothing hangs."""
+    if judged.hang is None or judged.is_by_stacks:
+        return "stacks alone"
+    named = judged.hang.candidates
+    return judged.hang.why or (named[0].reason if named else "")

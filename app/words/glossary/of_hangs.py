@@ -45,7 +45,8 @@ HANG_CONFIDENCE = Term(
     "Confidence",
     "High: all ranks have a dump, and the rank's own shows that it did not join, or did something "
     "else than most. Medium: a dump is missing or holds little, or the order of other ranks and "
-    "groups tells. Low: named by what the others lack, or one of several.",
+    "groups tells. Low: named by what the others lack or by stacks alone, one of several, or its "
+    "own dump leaves open what it waits for.",
     pages=_RUNS,
     of_column=True,
 )

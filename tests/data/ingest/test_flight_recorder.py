@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from analytics.training.hangs.dump import GroupStatus, RankDump
 from analytics.training.hangs.verdict import hang
 from app.actions import Options, ingest_files
 from data.errors import DataError, SourceError
@@ -99,6 +100,49 @@ def test_entries_that_cannot_be_read_are_counted() -> None:
     })  # fmt: skip
 
 
+def test_json_of_pytorch_has_0_for_no_time_and_numbers_as_text() -> None:
+    """Keys and values as `dump_json` of `FlightRecorderDetail.hpp` writes them."""
+    entry = {**ENTRY, "process_group": ["2", "TENSOR_MODEL_PARALLEL_GROUP"],
+             "time_discovered_started_ns": 0, "time_discovered_completed_ns": 0,
+             "thread_id": "140", "state": "scheduled"}  # fmt: skip
+    status = {f"last_{done}_collective": text for done, text in
+              (("enqueued", "6"), ("started", "-1"), ("completed", "5"))}  # fmt: skip
+    said = {"version": "2.10", "comm_lib_version": "2.27.3", "pg_config": DUMP["pg_config"],
+            "pg_status": {"9": status}, "entries": [entry]}  # fmt: skip
+    found = flight_dump(json.loads(json.dumps(said)), "_dump_3.json").dump
+    (held,) = found.entries
+    assert (held.is_completed, held.started_ns, held.completed_ns) == (False, None, None)
+    assert found.status == {"2": GroupStatus(6, -1, 5)}
+    assert (found.is_timed, found.nccl_version) == (False, "2.27.3")
+
+
+def test_json_without_entries_still_says_how_far_groups_are() -> None:
+    status = {"last_enqueued_collective": "6", "last_started_collective": "6",
+              "last_completed_collective": "5"}  # fmt: skip
+    config = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}
+    said = {"version": "2.10", "pg_config": config, "pg_status": {"0": status}}
+    ahead, behind = (
+        flight_dump({**said, "pg_status": {"0": status | more}}, f"_dump_{rank}").dump
+        for rank, more in ((0, {}), (1, {"last_enqueued_collective": "5"}))
+    )
+    assert not ahead.says_nothing
+    assert hang([ahead, behind]).ranks == (1,)
+
+
+def test_numbers_of_a_group_that_no_entry_names_may_show_a_wait() -> None:
+    ended = {**ENTRY, "state": "completed"}
+    far = {"last_enqueued_collective": 9, "last_completed_collective": 9}
+
+    def ranks(last: int) -> list[RankDump]:
+        said = DUMP | {"entries": [ended], "pg_status": {"77": far | {
+            "last_completed_collective": last}}}  # fmt: skip
+        return [flight_dump({**said, "rank": rank}, "x").dump for rank in (3, 7)]
+
+    assert hang(ranks(9)).verdict == "none"
+    found = hang(ranks(8))
+    assert (found.verdict, found.waiting) == ("cannot be judged", (3, 7))
+
+
 def test_lists_of_a_hostile_size_are_read_once_and_cut() -> None:
     sizes = [[1] * 40] * 100_000
     entries = [{**ENTRY, "input_sizes": sizes}] * 1_000
@@ -117,6 +161,22 @@ def test_a_rank_must_be_named() -> None:
     with pytest.raises(SourceError, match="names no rank: let the file's name end with it"):
         flight_dump({"entries": []}, "dump")
     assert rank_of_name("/a1/trace_7.pkl") == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("rank_0_20260228", 0),
+        ("Rank3-20260228.json", 3),
+        ("global_rank_12_local_rank_4", 12),
+        ("trace_20260228", None),
+        ("_dump_3_20260228", None),
+        ("_dump_12345678", None),
+        ("_dump_1234567", 1_234_567),
+    ],
+)
+def test_a_day_in_a_name_is_no_rank(name: str, rank: int | None) -> None:
+    assert rank_of_name(name) == rank
 
 
 @pytest.mark.parametrize("name", ["stack_3.txt", "py-spy.txt"])

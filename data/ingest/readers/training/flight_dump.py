@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -21,8 +21,15 @@ KEYS: Final = ("entries", "pg_config", "pg_status")
 """Keys of which a dump has one at least."""
 STATES: Final[dict[object, State]] = {state: state for state in get_args(State)}
 _ENDINGS = re.compile(r"\.(?:gz|xz|zst|json|pkl|pickle|pt|bin|dump|txt|log)\b", re.IGNORECASE)
-_RANK = re.compile(r"(\d{1,7})\D*\Z")
+_RANK = re.compile(r"(?<!local[-_])rank[-_=]?(\d+)", re.IGNORECASE)
+_LAST = re.compile(r"(\d+)\D*\Z")
+_MOST_DIGITS = 7
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
+UNNAMED: Final = "no name"
+"""Group of entries that could not be read as far as the name of theirs."""
 _WHOLE = re.compile(r"\d{1,7}")
+_TIMES = ("time_created_ns", "time_discovered_started_ns", "time_discovered_completed_ns")
+"""Of these 0 is PyTorch's JSON for a time that has not come."""
 _MOST_TEXT = 500
 _MOST_RANKS = 1_000_000
 _MOST_TENSORS = 65_536
@@ -42,13 +49,16 @@ class FlightDump:
 
 
 def rank_of_name(name: str) -> int | None:
-    """The rank that a file's name ends with; None where it ends with none.
+    """The rank of a file's name: the number after `rank`, else the last one.
 
-    >>> rank_of_name("dumps/_dump_12"), rank_of_name("nccl_trace_rank_3.json.gz"), rank_of_name("x")
+    None where there is none, or one of more than 7 digits, as a day is.
+
+    >>> rank_of_name("dumps/_dump_12"), rank_of_name("rank_3_20260228.json.gz"), rank_of_name("x")
     (12, 3, None)
     """
-    found = _RANK.search(_ENDINGS.sub("", PurePath(name).name))
-    return None if found is None else int(found[1])
+    stem = _ENDINGS.sub("", PurePath(name).name)
+    stated = _RANK.findall(stem) or _LAST.findall(stem)
+    return int(stated[-1]) if stated and len(stated[-1]) <= _MOST_DIGITS else None
 
 
 def flight_dump(value: object, name: str) -> FlightDump:
@@ -78,14 +88,15 @@ def flight_dump(value: object, name: str) -> FlightDump:
     listed = entries if isinstance(entries, list | tuple) else ()
     for entry in listed:
         read.take(entry)
+    statuses = read.statuses(value.get("pg_status"))
     dump = RankDump(
         rank,
-        tuple(read.configs.values()),
-        read.statuses(value.get("pg_status")),
+        tuple(replace(config, n_unread=read.unread[name]) for name, config in read.configs.items()),
+        statuses,
         tuple(read.entries),
         _text(value.get("host_name")),
         _text(value.get("version")),
-        _text(value.get("nccl_version")),
+        _text(value.get("nccl_version")) or _text(value.get("comm_lib_version")),
     )
     return FlightDump(dump, len(listed), read.rejected)
 
@@ -121,6 +132,8 @@ class _Entries:
     def __init__(self, configs: dict[str, GroupConfig]) -> None:
         self.configs, self.entries = configs, list[Entry]()
         self.rejected: Counter[str] = Counter()
+        self.unread: Counter[str] = Counter()
+        """Group's key -> entries of it that could not be read."""
         self._of_id: dict[str, str] = {}
         """Number of a group in the rank's process -> its key."""
         self._sizes: dict[int, Sizes | None] = {}
@@ -129,14 +142,19 @@ class _Entries:
 
     def take(self, entry: object) -> None:
         """Reads one entry, or counts why it cannot be read."""
+        key = UNNAMED
         try:
-            self.entries.append(self._entry(entry))
+            if not isinstance(entry, dict):
+                raise RecordError("entry is no object")
+            key = self._group(entry)
+            self.entries.append(self._entry(entry, key))
         except RecordError as error:
             self.rejected[str(error)] += 1
+            self.unread[key] += 1
+            if key == UNNAMED:
+                self.configs.setdefault(key, GroupConfig(key))
 
-    def _entry(self, entry: object) -> Entry:
-        if not isinstance(entry, dict):
-            raise RecordError("entry is no object")
+    def _entry(self, entry: Mapping[str, Any], key: str) -> Entry:
         operation = _text(entry.get("profiling_name")) or ""
         p2p = entry.get("is_p2p")
         if not isinstance(p2p, bool):
@@ -149,7 +167,7 @@ class _Entries:
         if state is None:
             raise RecordError(f"state is none of {', '.join(get_args(State))}")
         return Entry(
-            self._group(entry),
+            key,
             seq,
             operation,
             state,
@@ -160,9 +178,7 @@ class _Entries:
             self._all_sizes(entry.get("output_sizes")),
             self._all_texts(entry.get("input_dtypes")),
             self._all_texts(entry.get("output_dtypes")),
-            _whole(entry.get("time_created_ns")),
-            _whole(entry.get("time_discovered_started_ns")),
-            _whole(entry.get("time_discovered_completed_ns")),
+            *(_whole(entry.get(key), least=1) for key in _TIMES),
         )
 
     def _group(self, entry: Mapping[str, Any]) -> str:
@@ -203,13 +219,18 @@ class _Entries:
             key = self._of_id.get(str(number))
             if key is None and same and str(number) in self.configs:
                 key = str(number)
-            if key is None or not isinstance(status, dict):
+            if not isinstance(status, dict):
                 continue
-            found[key] = GroupStatus(
+            far = GroupStatus(
                 _whole(status.get("last_enqueued_collective"), least=-1),
                 _whole(status.get("last_started_collective"), least=-1),
                 _whole(status.get("last_completed_collective"), least=-1),
             )
+            if key is None and far.is_pending:  # of which group is not known, but it waits
+                key = f"number {number}"[:_MOST_TEXT]
+                self.configs.setdefault(key, GroupConfig(key))
+            if key is not None:
+                found[key] = far
         return found
 
     def _all_sizes(self, stated: object) -> Sizes | None:
@@ -243,7 +264,9 @@ class _Entries:
 
 
 def _whole(value: object, least: int = 0) -> int | None:
-    """A whole number of 63 bits from `least` on; None of anything else."""
+    """A whole number of 63 bits from `least` on, or its text; None of anything else."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = int(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):

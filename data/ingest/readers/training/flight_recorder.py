@@ -93,20 +93,22 @@ def _batch(found: RankDumps, options: Options, modified_at: datetime) -> Batch:
             "(`faultline hangs DIR` judges dumps without storing them)"
         )
     dumps, collectives = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    beside = _Beside(found)
     for name, dump in found.dumps:
-        key, at = _dump_id(dump), _at(last_ns(dump))
+        key, at = beside.placed(name, dump, _at(last_ns(dump)))
         dumps.append(
             (key, dump.rank, dump.host, at, dump.version, dump.nccl_version, _groups(dump),
              Path(name).name)
         )  # fmt: skip
         collectives += _operations(dump, key, at)
     stacks = [
-        (_dump_id(stack), stack.rank, number, stack.thread, stack.state,
-         json.dumps([asdict(frame) for frame in stack.frames]), modified_at, Path(name).name)
+        (key, stack.rank, number, stack.thread, stack.state,
+         json.dumps([asdict(frame) for frame in stack.frames]), at or modified_at, Path(name).name)
         for number, (name, stack) in _numbered(found.stacks)
+        for key, at in [beside.placed(name, stack, None)]
     ]  # fmt: skip
     job = {"cluster": options.cluster_of(), "job_id": options.job_id}
-    times = [row[3] for row in dumps if row[3] is not None] + [modified_at] * bool(stacks)
+    times = [at for at in (*(row[3] for row in dumps), *(row[6] for row in stacks)) if at]
     tables = {
         "flight_dumps": typed_frame("flight_dumps", dumps, _DUMPS, **job),
         "collectives": typed_frame("collectives", collectives, _COLLECTIVES),
@@ -121,6 +123,30 @@ def _batch(found: RankDumps, options: Options, modified_at: datetime) -> Batch:
         clusters=(options.cluster_of(),),
         notices=list(found.notices),
     )
+
+
+class _Beside:
+    """When the dumps that were read together are of, for what beside them holds no time."""
+
+    def __init__(self, found: RankDumps) -> None:
+        self._of_folder: dict[Path, datetime] = {}
+        for name, dump in found.dumps:
+            if (at := _at(last_ns(dump))) is not None:
+                folder = Path(name).parent
+                self._of_folder[folder] = max(at, self._of_folder.get(folder, at))
+        self._last = max(self._of_folder.values(), default=None)
+
+    def placed(
+        self, name: str, held: RankDump | RankStack, at: datetime | None
+    ) -> tuple[str, datetime | None]:
+        """Id and time: its own, else that of the last dump of its folder, else of all.
+
+        What holds no time is alike in two hangs of a job: there the id tells them apart by time.
+        """
+        if at is not None:
+            return _dump_id(held), at
+        found = self._of_folder.get(Path(name).parent, self._last)
+        return _dump_id(held, found), found
 
 
 def _numbered(stacks: list[tuple[str, RankStack]]) -> list[tuple[int, tuple[str, RankStack]]]:
@@ -150,14 +176,16 @@ def _groups(dump: RankDump) -> str:
     groups = [
         {"name": group.name, "desc": group.desc, "ranks": group.ranks}
         | (asdict(dump.status[group.name]) if group.name in dump.status else {})
+        | ({"unread": group.n_unread} if group.n_unread else {})
         for group in dump.groups
     ]
     return json.dumps(groups)
 
 
-def _dump_id(held: RankDump | RankStack) -> str:
-    """Hash of what a dump holds, however its file was packed."""
-    return hashlib.sha256(repr(astuple(held)).encode()).hexdigest()[:_ID_DIGITS]
+def _dump_id(held: RankDump | RankStack, at: datetime | None = None) -> str:
+    """Hash of what a dump holds, however its file was packed, and of when others beside it are."""
+    said = repr(astuple(held) if at is None else (astuple(held), at.isoformat()))
+    return hashlib.sha256(said.encode()).hexdigest()[:_ID_DIGITS]
 
 
 def _json(value: object) -> str | None:

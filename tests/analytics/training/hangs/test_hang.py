@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import pytest
@@ -200,6 +201,78 @@ def test_a_circle_is_resolved_by_the_order_of_the_others() -> None:
     ]  # fmt: skip
     assert told(hang(dumps)) == ("found", (0,), {"wrong order"})
     assert told(hang(dumps[:2]))[0] == "ambiguous"
+
+
+LOOSE = GroupConfig("0", "default_pg", None)
+"""The group of all ranks as a dump without its configuration has it."""
+
+
+def test_one_dump_that_states_no_ranks_waits_for_ranks_that_are_not_known() -> None:
+    found = hang([dump(3, op(5), op(6, WAITS), groups=(LOOSE,))])
+    assert told(found) == ("cannot be judged", (), set())
+    assert (found.waiting, [wait.why for wait in found.waits]) == ((3,), ["not known"])
+    assert found.why == "no dump states which ranks the job has"
+
+
+def test_ranks_that_nobody_states_are_not_all_ranks() -> None:
+    ended = [dump(rank, op(1), groups=(LOOSE,)) for rank in range(3)]
+    assert told(hang(ended)) == ("cannot be judged", (), set())
+    waits = [dump(rank, op(1), op(2, WAITS), groups=(LOOSE,)) for rank in range(2)]
+    assert told(hang(waits)) == ("cannot be judged", (), set())
+    found = hang([*waits, ended[2]])
+    assert told(found) == ("found", (2,), {"never joined"})
+    assert found.candidates[0].confidence == "medium"
+    stated = [*ended, dump(3, op(1))]
+    assert hang(stated).verdict == "none"
+
+
+def test_operations_that_could_not_be_read_may_wait() -> None:
+    unread = (replace(WORLD, n_unread=1),)
+    found = hang([dump(rank, op(1), groups=unread) for rank in range(4)])
+    assert (found.verdict, found.why) == (
+        "cannot be judged", "some operations could not be read",
+    )  # fmt: skip
+    late = dump(3, op(1), groups=unread)
+    found = hang([*(dump(rank, op(1), op(2, WAITS)) for rank in range(3)), late])
+    assert told(found) == ("found", (3,), {"never joined"})
+    assert found.candidates[0].confidence == "low"
+
+
+@pytest.mark.parametrize("name", ["coalesced", "send", "recv 9->8"])
+def test_a_send_that_does_not_name_its_ranks_may_wait(name: str) -> None:
+    def last(state: Any) -> Hang:
+        return hang([dump(rank, op(1), op(1, state, name, p2p=True)) for rank in range(4)])
+
+    found = last(WAITS)
+    assert (found.verdict, found.waiting) == ("cannot be judged", (0, 1, 2, 3))
+    assert found.why == "some operations that did not end do not name their ranks"
+    assert last(DONE).verdict == "none"
+
+
+def test_a_rank_that_waits_for_a_rank_that_is_not_known_is_hardly_at_fault() -> None:
+    waits = [dump(rank, op(1), op(2, WAITS)) for rank in range(3)]
+    found = hang([*waits, dump(3, op(1), op(1, WAITS, "send", p2p=True))])
+    assert told(found) == ("found", (3,), {"never joined"})
+    assert found.candidates[0].confidence == "low"
+
+
+def test_rings_that_hold_nothing_show_no_end() -> None:
+    def ring(rank: int, number: int) -> RankDump:
+        return dump(rank, status={"0": GroupStatus(number, number, number)})
+
+    assert hang([ring(rank, -1) for rank in range(4)]).verdict == "cannot be judged"
+    assert hang([ring(rank, 6) for rank in range(4)]).verdict == "none"
+    found = hang([ring(3, -1), *(dump(rank, op(1, WAITS)) for rank in range(3))])
+    assert told(found) == ("found", (3,), {"never joined"})
+
+
+def test_one_dump_of_a_group_of_20_000_ranks_is_judged_at_once() -> None:
+    world = (GroupConfig("0", "default_pg", tuple(range(20_000))),)
+    began = process_time()
+    found = hang([dump(7, op(1), op(2, WAITS), groups=world)])
+    assert (found.verdict, len(found.candidates)) == ("ambiguous", 19_999)
+    assert {each.n_waiting for each in found.candidates} == {1}
+    assert process_time() - began < 5  # as the square of the ranks it would be a hundred
 
 
 def test_groups_of_one_rank_say_nothing() -> None:
