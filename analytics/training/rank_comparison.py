@@ -100,30 +100,39 @@ def shifted(table: Table, chance: float) -> Iterator[Odd]:
     (1 + r) / (1 - r), and so are the degrees of freedom, two fewer than blocks. The largest T over
     onsets has probability 2 P(t > T) of Student, times onsets and ranks. Beside chance, a shift
     must be half a deviation, and twice as sure as that of any rank that is no suspect; one rank in
-    eight, and one of fewer, may be.
+    eight, and one of fewer, may be. Of logarithms and plain values those are taken in which the
+    median rank's T is the less: a rank's level that is constant in one of them drifts in the other.
     """
     if table.whole is None:
         return
     steps, ranks = table.whole
-    cut = np.clip(table.deviations, -CUT, CUT)
-    parts = blocks(len(cut))
-    means = np.array([cut[block].mean(axis=0) for block in parts])
-    if len(means) < 2 * EDGE + 2:
+    n = len(steps)
+    parts = blocks(n)
+    if len(parts) < 2 * EDGE + 2:
         return
-    surest, shift, onset = _surest(means)
-    inertia = _inertia(means)
-    surest /= inertia**0.5
+    inertia, surest, shift, onset = min(
+        (_moved(each, parts) for each in table.deviations), key=lambda one: float(np.median(one[1]))
+    )
     order = np.argsort(-surest)
     most = max(1, len(ranks) // FEW)
     usual = surest[order[most]]
-    tries = len(ranks) * (len(means) - 2 * EDGE + 1)
+    tries = len(ranks) * (len(parts) - 2 * EDGE + 1)
     for at in order[:most]:
-        p = 2 * tries * float(special.stdtr(max(1.0, (len(means) - 2) / inertia), -surest[at]))
+        p = 2 * tries * float(special.stdtr(max(1.0, (len(parts) - 2) / inertia), -surest[at]))
         if p > chance or abs(shift[at]) < LEAST_SHIFT or surest[at] < BEYOND * usual:
             continue
         first = parts[onset[at]].start
         since = int(table.steps[steps[first]])
-        yield Odd((int(table.ranks[ranks[at]]),), since, "shifted", len(cut) - first, p)
+        yield Odd((int(table.ranks[ranks[at]]),), since, "shifted", n - first, p)
+
+
+def _moved(deviations: Floats, parts: list[slice]) -> tuple[float, Floats, Floats, Ints]:
+    """Inertia of the means of blocks, and of each rank the largest T, its shift and its block."""
+    cut = np.clip(deviations, -CUT, CUT)
+    means = np.array([cut[block].mean(axis=0) for block in parts])
+    inertia = _inertia(means)
+    surest, shift, onset = _surest(means)
+    return inertia, surest / inertia**0.5, shift, onset
 
 
 def _inertia(means: Floats) -> float:
@@ -172,7 +181,7 @@ def outside(table: Table, chance: float, without: Collection[int] = ()) -> Itera
         return
     steps, ranks = table.whole
     sound = np.array([rank not in without for rank in table.ranks[ranks]], dtype=bool)
-    ranks, deviations = ranks[sound], table.deviations[:, sound]
+    ranks, deviations = ranks[sound], table.deviations[0][:, sound]
     size = np.abs(deviations - np.median(deviations, axis=0))
     own = np.median(size, axis=0)
     size = size / np.maximum(own / max(float(np.median(own)), 1e-9), 1.0)

@@ -165,27 +165,35 @@ class Table:
         return steps, ranks
 
     @cached_property
-    def deviations(self) -> Floats:
+    def deviations(self) -> tuple[Floats, ...]:
         """How far each rank lies from the median of the others, in deviations of the block.
 
-        Of what is above 0 throughout logarithms are compared. A rank's own level, its median
-        distance from the median rank, is taken out before: else the scale of a block is one of
-        levels, and a level over it scatters as the scale of so few steps does. Shape of `whole`.
+        Of what is above 0 throughout first of the logarithms, then of the values. Shape of `whole`.
         """
         if self.whole is None:
             raise ValueError("too few steps or ranks: look at `whole` first")
         values = self.values[np.ix_(*self.whole)]
-        values = np.log(values) if (values > 0).all() else values
-        largest = np.abs(values).max()
-        values = values - np.median(values - np.median(values, axis=1, keepdims=True), axis=0)
-        apart = values - _median_of_others(values)
-        scale = np.empty(len(values))
-        for block in blocks(len(values)):
-            scale[block] = 1.4826 * np.median(np.abs(apart[block]))
-        usual = np.median(scale)
-        least = 1e-3 * usual if usual > 0 else 1e-12 + 1e-9 * largest
-        found: Floats = apart / np.maximum(scale, least)[:, None]
-        return found
+        plain = _deviations(values)
+        return (_deviations(np.log(values)), plain) if (values > 0).all() else (plain,)
+
+
+def _deviations(values: Floats) -> Floats:
+    """Distance of each rank from the median of the others, over the scale of the block.
+
+    A rank's own level, its median distance from the median rank, is taken out before: else the
+    scale of a block is one of levels, and a level over it scatters as the scale of so few steps
+    does.
+    """
+    largest = np.abs(values).max()
+    values = values - np.median(values - np.median(values, axis=1, keepdims=True), axis=0)
+    apart = values - _median_of_others(values)
+    scale = np.empty(len(values))
+    for block in blocks(len(values)):
+        scale[block] = 1.4826 * np.median(np.abs(apart[block]))
+    usual = np.median(scale)
+    least = 1e-3 * usual if usual > 0 else 1e-12 + 1e-9 * largest
+    found: Floats = apart / np.maximum(scale, least)[:, None]
+    return found
 
 
 def _codes(major: Floats | Ints, minor: Floats | Ints) -> Ints:
