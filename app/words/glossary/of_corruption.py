@@ -21,10 +21,10 @@ SUSPECTS = Term(
 )
 SUSPECT_GRADE = Term(
     "Evidence",
-    "Proof: checksums of replicas that must be equal differ. Strong: the checksum of a rank never is "
-    "that of the others, a number that is the same on all ranks by construction is not, a rank "
+    "Proof: checksums of replicas that must be equal differ. Strong: the checksum of a rank never "
+    "is that of the others, a number that is the same on all ranks by construction is not, a rank "
     "moved away from the others and stays, or lay far outside three times. Weak: once or twice, as "
-    "one bad batch makes it too, or more than one rank in eight at once.",
+    "one bad batch makes it too, or on more than one rank in eight at once.",
     of_column=True,
     pages=_RUNS,
 )
