@@ -66,10 +66,13 @@ class Table:
         Rows stand in the order of time. Where ranks log a step several times within an attempt (or
         attempts are unknown) the first values of all are compared, the second ones, and so on; what
         is said twice alike counts once. Where some log it more often than others nobody knows
-        which values belong together: that step is left out.
+        which values belong together: that step is left out. Attempts of which each rank has one
+        alone, as jobs of a node each, part no ranks.
         """
         named, of = np.unique(ranks, return_inverse=True)
-        at = _codes(steps, np.zeros(len(steps)) if attempts is None else attempts)
+        if attempts is None or len(np.unique(_codes(of, attempts))) == len(named):
+            attempts = np.zeros(len(steps))
+        at = _codes(steps, attempts)
         rows, times = _matched(at * max(len(named), 1) + of, at, values)
         steps, of, values = steps[rows], of[rows], values[rows]
         every, first, at = np.unique(

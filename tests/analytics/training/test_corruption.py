@@ -205,6 +205,14 @@ def test_ranks_are_compared_within_an_attempt(is_known: bool) -> None:
     assert (one.ranks, one.since_step, one.grade) == ((2,), 94, "proof")
 
 
+def test_ranks_that_are_jobs_of_their_own_are_compared() -> None:
+    table = sums(9)
+    table[6:, 2] = "dead"
+    one = logged(table, "checksum")
+    (found,) = suspects([Logged(one.name, one.steps, one.ranks, one.values, one.ranks)]).suspects
+    assert (found.ranks, found.since_step, found.grade) == ((2,), 6, "proof")
+
+
 def test_a_checksum_that_never_equals_that_of_the_others_is_a_strong_suspect() -> None:
     table = sums(200)
     table[:, 2] = [f"cd{step:06x}" for step in range(200)]
