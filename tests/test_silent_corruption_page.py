@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import runpy
 from pathlib import Path
 
 import pytest
+
+from analytics.training.lab.injection import flipped
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "silent-corruption.md").read_text("utf-8")
@@ -39,6 +42,15 @@ def test_the_figures_are_there_and_small(script) -> None:
         assert 1000 < (DOCS / name).stat().st_size < 100_000
 
 
+def test_what_the_page_says_of_bits_is_so_of_a_float32() -> None:
+    assert [f"{flipped(value, 30):.1e}" for value in (0.1, 1e-6)] == ["3.4e+37", "3.4e+32"]
+    assert (flipped(0.0, 30), flipped(1.0, 30)) == (2.0, math.inf)
+    assert math.isnan(flipped(1.5, 30))
+    assert flipped(2.0, 30) < 1e-37
+    assert flipped(1e-8, 27) / 1e-8 == pytest.approx(65_536)
+    assert all(flipped(value, bit) < value for value in (0.1, 0.5, 1.0) for bit in range(27, 30))
+
+
 def test_what_the_page_says_in_words_holds_in_the_result() -> None:
     seen = {one["indicator"]: one for one in RESULT["by_indicator"]}
     assert seen["checksum"]["false_alarm_rate"]["value"] == 0
@@ -50,4 +62,5 @@ def test_what_the_page_says_in_words_holds_in_the_result() -> None:
     assert all(one["survived"]["upper"] < 0.5 for one in RESULT["mitigations"])
     harm = {one["flips"]: one["harmful"] for one in RESULT["harm"]}
     assert harm["bit 30"]["lower"] > 0.3
-    assert harm["lower mantissa"]["upper"] < 0.05
+    assert max(harm["lower mantissa"]["upper"], harm["upper mantissa"]["upper"]) < 0.05
+    assert harm["sign"]["value"] > 0

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import special
 
+from analytics.training.rank_table import blocks
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from analytics.arrays import Bools, Floats, Ints
+    from analytics.arrays import Floats, Ints
+    from analytics.training.rank_table import Table
 
-MOST_BLOCKS: Final = 64
-LEAST_BLOCK: Final = 8
-"""Steps of a block; those of one block scatter alike."""
 EDGE: Final = 3
 """Blocks before and after which a shift is looked for."""
 LEAST_SHIFT: Final = 0.5
@@ -31,11 +29,6 @@ TAIL: Final = 0.01
 LEAST_TAIL: Final = 16
 CUT: Final = 3.0
 """Deviations at which one value counts towards a mean at most."""
-WHOLE: Final = 0.9
-"""Of the steps of the rank that logs most, below which a rank is left out of the comparison."""
-LOOKED_AT: Final = 32
-"""Steps by which ranks are told to be replicas."""
-LEAST_STEPS: Final = 128
 
 
 @dataclass(frozen=True)
@@ -49,136 +42,34 @@ class Odd:
     p_value: float | None
 
 
-@dataclass(frozen=True)
-class Table:
-    """One series: steps by ranks."""
-
-    steps: Ints
-    ranks: Ints
-    values: Floats
-    """(steps, ranks)."""
-    present: Bools
-    """Whether a value was logged, be it NaN."""
-
-    @classmethod
-    def of(cls, steps: Floats, ranks: Floats, values: Floats) -> Table:
-        """The last row of each step and rank; steps in which fewer than two ranks log are left
-        out."""
-        every, at = np.unique(steps, return_inverse=True)
-        named, of = np.unique(ranks, return_inverse=True)
-        table = np.full((len(every), len(named)), np.nan)
-        present = np.zeros(table.shape, dtype=bool)
-        table[at, of], present[at, of] = values, True
-        some = present.sum(axis=1) >= min(2, max(len(named), 1))
-        return cls(every[some].astype(np.int64), named.astype(np.int64), table[some], present[some])
-
-    @cached_property
-    def comparable(self) -> Floats:
-        """Values of which two that are alike are equal: NaN that was logged is a number of its own,
-        and what was not logged is NaN."""
-        found = np.where(np.isnan(self.values), np.finfo(np.float64).max, self.values)
-        return np.where(self.present, found, np.nan)
-
-    @property
-    def equal_ratio(self) -> float | None:
-        """Share of the steps in which all ranks log the same; None where none can be compared."""
-        if not len(self.steps):
-            return None
-        values = self.comparable
-        return float(np.mean(np.nanmax(values, axis=1) == np.nanmin(values, axis=1)))
-
-    @cached_property
-    def replicas(self) -> tuple[tuple[int, ...], ...]:
-        """Places of ranks that agree in some step and are two at least: replicas of one another.
-
-        Of many steps some are looked at, the first and the last among them.
-        """
-        group = np.arange(len(self.ranks))
-        some = np.unique(np.linspace(0, len(self.steps) - 1, LOOKED_AT).astype(int))
-        for row in self.comparable[some] if len(self.steps) else ():
-            for code in np.unique(row[np.isfinite(row)]):
-                joined = np.unique(group[row == code])
-                group[np.isin(group, joined)] = joined[0]
-        members = [np.flatnonzero(group == one) for one in np.unique(group)]
-        return tuple(tuple(map(int, each)) for each in members if len(each) > 1)
-
-    @cached_property
-    def whole(self) -> tuple[Ints, Ints] | None:
-        """Steps and ranks, by their places, of which every value is there and finite; None where
-        there are too few to know a scatter."""
-        finite = self.present & np.isfinite(self.values)
-        logged = finite.sum(axis=0)
-        ranks = np.flatnonzero(logged >= WHOLE * logged.max(initial=0))
-        steps = np.flatnonzero(finite[:, ranks].all(axis=1))
-        if len(ranks) < 4 or len(steps) < LEAST_STEPS:
-            return None
-        return steps, ranks
-
-    @cached_property
-    def deviations(self) -> Floats:
-        """How far each rank lies from the median of the others, in deviations of the block.
-
-        Of what is above 0 throughout logarithms are compared. Shape of `whole`.
-        """
-        if self.whole is None:
-            raise ValueError("too few steps or ranks: look at `whole` first")
-        values = self.values[np.ix_(*self.whole)]
-        values = np.log(values) if (values > 0).all() else values
-        apart = values - _median_of_others(values)
-        scale = np.empty(len(values))
-        for block in _blocks(len(values)):
-            scale[block] = 1.4826 * np.median(np.abs(apart[block]))
-        usual = np.median(scale)
-        least = 1e-3 * usual if usual > 0 else 1e-12 + 1e-9 * np.abs(values).max()
-        found: Floats = apart / np.maximum(scale, least)[:, None]
-        return found
-
-
-def _blocks(n: int) -> list[slice]:
-    """Blocks of steps, about alike in length."""
-    n_blocks = max(1, min(MOST_BLOCKS, n // LEAST_BLOCK))
-    ends = np.linspace(0, n, n_blocks + 1).astype(int)
-    return [slice(a, b) for a, b in pairwise(ends)]
-
-
-def _median_of_others(values: Floats) -> Floats:
-    """Median of all other ranks of the step, (steps, ranks)."""
-    n = values.shape[1] - 1
-    order = np.argsort(values, axis=1)
-    ordered = np.take_along_axis(values, order, axis=1)
-    place = np.argsort(order, axis=1)
-
-    def kth(k: int) -> Floats:
-        return np.where(k < place, ordered[:, [k]], ordered[:, [k + 1]])
-
-    found: Floats = (kth((n - 1) // 2) + kth(n // 2)) / 2
-    return found
-
-
 def differing(table: Table, groups: tuple[tuple[int, ...], ...] | None) -> Iterator[Odd]:
     """Ranks that log another number than the others of their group (all, where none are given).
 
-    Exact. The value of more than half of the group is the right one; where no value is, all that
-    take part are named together.
+    Numbers within the table's tolerance are one. The value of more than half of the group is the
+    right one; where no value is, all that take part are named together. A rank that logs it in no
+    step that it is compared in is `never_equal`: it may be made to log something else.
     """
     every = (tuple(range(len(table.ranks))),) if groups is None else groups
     for group in every:
         values = table.comparable[:, group]
-        n = np.isfinite(values).sum(axis=1)
-        ordered = np.sort(values, axis=1)
-        middle = np.take_along_axis(ordered, np.maximum(n - 1, 0)[:, None] // 2, axis=1)
-        right = 2 * (values == middle).sum(axis=1) > n
-        other = np.isfinite(values) & (values != middle)
+        there = np.isfinite(values)
+        n = there.sum(axis=1)
+        with np.errstate(over="ignore"):
+            same = np.abs(values - table.middle(group)) <= table.tolerance
+        right = 2 * same.sum(axis=1) > n
+        other = there & ~same
         told = other & right[:, None]
+        never = told.any(axis=0) & ~(same & right[:, None] & (n > 1)[:, None]).any(axis=0)
         ranks = table.ranks[list(group)]
         for at in np.flatnonzero(told.any(axis=0)):
             steps = np.flatnonzero(told[:, at])
-            yield Odd((int(ranks[at]),), int(table.steps[steps[0]]), "differs", len(steps), None)
+            kind = "never_equal" if never[at] else "differs"
+            yield Odd((int(ranks[at]),), int(table.steps[steps[0]]), kind, len(steps), None)
         open_steps = np.flatnonzero(~right & other.any(axis=1))
         known = told.any(axis=0)
         open_steps = open_steps[~(other[open_steps] & known).any(axis=1)]
         if len(open_steps):
-            some = np.isfinite(values[open_steps]).any(axis=0)
+            some = there[open_steps].any(axis=0)
             yield Odd(
                 tuple(map(int, ranks[some])), int(table.steps[open_steps[0]]), "differs",
                 len(open_steps), None,
@@ -186,10 +77,11 @@ def differing(table: Table, groups: tuple[tuple[int, ...], ...] | None) -> Itera
 
 
 def not_finite(table: Table) -> Iterator[Odd]:
-    """Ranks that log NaN or an infinity while most others log a number."""
-    bad = table.present & ~np.isfinite(table.values)
-    n = table.present.sum(axis=1)
-    alone = bad & (2 * bad.sum(axis=1) < n)[:, None]
+    """Ranks that logged numbers, and then log NaN or an infinity while most others log a number."""
+    finite = table.present & np.isfinite(table.values)
+    bad = table.present & ~finite
+    alone = bad & (2 * bad.sum(axis=1) < table.present.sum(axis=1))[:, None]
+    alone &= np.logical_or.accumulate(finite, axis=0)
     for at in np.flatnonzero(alone.any(axis=0)):
         steps = np.flatnonzero(alone[:, at])
         yield Odd(
@@ -208,30 +100,39 @@ def shifted(table: Table, chance: float) -> Iterator[Odd]:
     (1 + r) / (1 - r), and so are the degrees of freedom, two fewer than blocks. The largest T over
     onsets has probability 2 P(t > T) of Student, times onsets and ranks. Beside chance, a shift
     must be half a deviation, and twice as sure as that of any rank that is no suspect; one rank in
-    eight, and one of fewer, may be.
+    eight, and one of fewer, may be. Of logarithms and plain values those are taken in which the
+    median rank's T is the less: a rank's level that is constant in one of them drifts in the other.
     """
     if table.whole is None:
         return
     steps, ranks = table.whole
-    cut = np.clip(table.deviations, -CUT, CUT)
-    blocks = _blocks(len(cut))
-    means = np.array([cut[block].mean(axis=0) for block in blocks])
-    if len(means) < 2 * EDGE + 2:
+    n = len(steps)
+    parts = blocks(n)
+    if len(parts) < 2 * EDGE + 2:
         return
-    surest, shift, onset = _surest(means)
-    inertia = _inertia(means)
-    surest /= inertia**0.5
+    inertia, surest, shift, onset = min(
+        (_moved(each, parts) for each in table.deviations), key=lambda one: float(np.median(one[1]))
+    )
     order = np.argsort(-surest)
     most = max(1, len(ranks) // FEW)
     usual = surest[order[most]]
-    tries = len(ranks) * (len(means) - 2 * EDGE + 1)
+    tries = len(ranks) * (len(parts) - 2 * EDGE + 1)
     for at in order[:most]:
-        p = 2 * tries * float(special.stdtr(max(1.0, (len(means) - 2) / inertia), -surest[at]))
+        p = 2 * tries * float(special.stdtr(max(1.0, (len(parts) - 2) / inertia), -surest[at]))
         if p > chance or abs(shift[at]) < LEAST_SHIFT or surest[at] < BEYOND * usual:
             continue
-        first = blocks[onset[at]].start
+        first = parts[onset[at]].start
         since = int(table.steps[steps[first]])
-        yield Odd((int(table.ranks[ranks[at]]),), since, "shifted", len(cut) - first, p)
+        yield Odd((int(table.ranks[ranks[at]]),), since, "shifted", n - first, p)
+
+
+def _moved(deviations: Floats, parts: list[slice]) -> tuple[float, Floats, Floats, Ints]:
+    """Inertia of the means of blocks, and of each rank the largest T, its shift and its block."""
+    cut = np.clip(deviations, -CUT, CUT)
+    means = np.array([cut[block].mean(axis=0) for block in parts])
+    inertia = _inertia(means)
+    surest, shift, onset = _surest(means)
+    return inertia, surest / inertia**0.5, shift, onset
 
 
 def _inertia(means: Floats) -> float:
@@ -260,7 +161,8 @@ def _surest(means: Floats) -> tuple[Floats, Floats, Ints]:
 
 
 def outside(table: Table, chance: float, without: Collection[int] = ()) -> Iterator[Odd]:
-    """Ranks with values far outside the scatter of all others; each rank's own level is no sign.
+    """Ranks with values far outside the scatter of all others; a rank's own level is no sign, nor
+    is it that it scatters more throughout.
 
     Ranks `without` are known to be odd: they are not looked at, and make no tail.
 
@@ -279,8 +181,10 @@ def outside(table: Table, chance: float, without: Collection[int] = ()) -> Itera
         return
     steps, ranks = table.whole
     sound = np.array([rank not in without for rank in table.ranks[ranks]], dtype=bool)
-    ranks, deviations = ranks[sound], table.deviations[:, sound]
+    ranks, deviations = ranks[sound], table.deviations[0][:, sound]
     size = np.abs(deviations - np.median(deviations, axis=0))
+    own = np.median(size, axis=0)
+    size = size / np.maximum(own / max(float(np.median(own)), 1e-9), 1.0)
     for at in np.flatnonzero(size.max(axis=0) > 2 * np.median(size.max(axis=0))):
         others = np.delete(size, at, axis=1).ravel()
         k = min(len(others) - 1, max(LEAST_TAIL, int(TAIL * len(others))))

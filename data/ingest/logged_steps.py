@@ -24,6 +24,7 @@ from data.ingest.readers.training import (
     training_lines,
     training_metrics,
 )
+from data.ingest.readers.training.checksums import is_checksum
 from data.ingest.readers.training.quantities import DURATIONS, NUMBERS
 from data.ingest.readers.training.step_columns import EVENT_CODE, streamed
 from data.ingest.readers.training.step_records import NO_JOB
@@ -77,7 +78,7 @@ class LoggedSteps:
     checkpoint_event: NDArray[np.int8]
     """0 a plain step, 1 a save, 2 a load."""
     series: Mapping[str, Floats]
-    """Further series by the names that the source gives them."""
+    """Further series by the names that the source gives them; checksums are none of numbers."""
     source: str
     """Name of the reader."""
     n_read: int
@@ -227,8 +228,8 @@ def _series(connection: duckdb.DuckDBPyConnection, n_rows: int) -> dict[str, Flo
     while texts := rows.fetchmany(_FETCHED_AT_ONCE):
         for row, (text,) in enumerate(texts, begin):
             for name, value in json.loads(text or "{}").items():
-                if isinstance(value, str) and value not in _NO_NUMBERS:
-                    continue  # a checksum
+                if is_checksum(name) or (isinstance(value, str) and value not in _NO_NUMBERS):
+                    continue
                 if name not in found:
                     found[name] = np.full(n_rows, np.nan)
                 found[name][row] = np.inf if value == "nan" else float(value)

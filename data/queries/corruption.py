@@ -11,26 +11,31 @@ if TYPE_CHECKING:
 
     from data.store import Store
 
+    Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
 _STEPS = """training_metrics
    WHERE cluster = $cluster AND coalesce(run_id, job_id) = $run AND step IS NOT NULL
      AND checkpoint_event IS NULL"""
 """A job is a run of its own, named by its id, until it is joined to others."""
-_ORDER = "ORDER BY logged_at NULLS FIRST, attempt_key NULLS FIRST, step, rank"
+_ATTEMPT = f"""coalesce(
+   list_position((SELECT list(DISTINCT attempt_key) FROM {_STEPS}), attempt_key), 0)::DOUBLE"""
+_ORDER = "ORDER BY logged_at NULLS FIRST, attempt_key NULLS FIRST, line_no, step, rank"
 COLUMNS = ("loss", "grad_norm")
 """Series that have a column of their own."""
 
 
 def logged(
     store: Store, cluster: str, run_id: str, wanted: Callable[[str], str | None]
-) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Steps, ranks and values of each series of a run that is wanted, in the order of time.
+) -> dict[str, Columns]:
+    """Steps, ranks, values and attempts of each series of a run that is wanted, in the order of
+    time.
 
     Parameters
     ----------
     wanted
         Of the name of a series what it is; None where it is not wanted. Of what is a checksum the
         values are texts, None where unknown; all others are numbers. A rank that the source does
-        not state is NaN.
+        not state is NaN. Attempts are numbered in no order, 0 where unknown.
     """
     asked = {"cluster": cluster, "run": run_id}
     found = {}
@@ -55,16 +60,14 @@ def _names(store: Store, asked: dict[str, Any]) -> list[str]:
     return [name for (name,) in rows]
 
 
-def _column(
-    store: Store, value: str, asked: dict[str, Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Steps, ranks and values of the rows that hold a value."""
+def _column(store: Store, value: str, asked: dict[str, Any]) -> Columns:
+    """Steps, ranks, values and attempts of the rows that hold a value."""
     columns = store.columns(
-        f"""SELECT step::DOUBLE AS step, rank::DOUBLE AS rank, {value} AS value FROM {_STEPS}
-            AND ({value}) IS NOT NULL {_ORDER}""",
+        f"""SELECT step::DOUBLE AS step, rank::DOUBLE AS rank, {value} AS value,
+              {_ATTEMPT} AS attempt FROM {_STEPS} AND ({value}) IS NOT NULL {_ORDER}""",
         asked,
     )
-    return columns["step"], columns["rank"], columns["value"]
+    return columns["step"], columns["rank"], columns["value"], columns["attempt"]
 
 
 def allocation(

@@ -90,8 +90,8 @@ class Lab:
 
     @property
     def severest(self) -> int:
-        """The highest bit asked for that is not the sign: of the exponent it takes a value below 2
-        beyond 1e38."""
+        """The highest bit asked for that is not the sign: bit 30, the highest of the exponent,
+        multiplies a value below 2 by 2 to the power of 128."""
         return max((bit for bit in self.bits if bit < BITS - 1), default=BITS - 1)
 
     @property
@@ -133,6 +133,8 @@ class Flip:
     drift: float
     alarms: dict[str, int | None]
     """Indicator -> steps from the flip to its first alarm; None where it says nothing."""
+    clean_alarms: frozenset[str]
+    """Indicators that alarm after that step without the flip too, in the same clean run."""
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,9 @@ def _flips(
     """What came of each injection."""
     steps = np.array([each.step for each in injections])
     alarms = first_alarms(hit.series, thresholds, steps)
+    without = first_alarms(
+        clean.series.of_runs([each.run for each in injections]), thresholds, steps
+    )
     found = []
     for at, each in enumerate(injections):
         delays = {name: first[at] - each.step for name, first in alarms.items()}
@@ -280,6 +285,7 @@ def _flips(
                 not loss <= limit,
                 float(hit.drift[at]),
                 {name: None if np.isnan(d) else int(d) for name, d in delays.items()},
+                frozenset(name for name, first in without.items() if np.isfinite(first[at])),
             )
         )
     return tuple(found)

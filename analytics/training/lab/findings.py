@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import special
 
+from analytics.clustered_proportion import clustered_proportion
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.proportion import proportion
 from analytics.training.lab.indicators import INDICATORS
@@ -41,9 +42,12 @@ class Detection:
     false_alarm_rate: Estimate
     """Share of clean runs, others than those that set the threshold, in which it alarms."""
     detected: Estimate
-    """Share of the flips that are spread evenly over places and bits."""
+    """Share of the flips that are spread evenly over places and bits, where the indicator is silent
+    without the flip."""
     detected_harmful: Estimate
-    """Share of all flips that did harm."""
+    """Share of all flips that did harm, where it is silent without the flip."""
+    n_left_out: int
+    """Flips, of all, in whose clean run it alarms after the same step."""
     median_delay_steps: float | None
     """From the flip to the alarm, of harmful flips that it sees; None where it sees none."""
     by_place: tuple[Group, ...]
@@ -84,32 +88,38 @@ class Survival:
 
 
 def detections(found: Found, conf_level: float = CONF_LEVEL) -> tuple[Detection, ...]:
-    """Detection and false alarms of each indicator, and of any of them, with Clopper and Pearson's
-    intervals."""
+    """Detection and false alarms of each indicator, and of any of them.
+
+    A flip is left out for an indicator that alarms without it too, in the same clean run: such an
+    alarm says nothing of the flip. Flips of one clean run share its tokens, so the intervals are
+    those of clusters (`clustered_proportion`).
+    """
     return tuple(_detection(found, name, conf_level) for name in (*INDICATORS, ANY))
 
 
 def _detection(found: Found, name: str, conf_level: float) -> Detection:
     """What one indicator sees."""
+    judged = [flip for flip in found.flips if not alarms_without(flip, name)]
     even = [flip for flip in found.flips if flip.even]
-    harmful = [flip for flip in found.flips if flip.harmful]
+    harmful = [flip for flip in judged if flip.harmful]
     false = found.false_alarms[name]
     delays = [delay for flip in harmful if (delay := delay_of(flip, name)) is not None]
 
     def rate(flips: Iterable[Flip]) -> Estimate:
-        seen = [delay_of(flip, name) is not None for flip in flips]
-        return proportion(sum(seen), len(seen), conf_level)
+        return share(((flip, delay_of(flip, name) is not None) for flip in flips), conf_level)
 
-    def grouped(key: Callable[[Flip], str], flips: Sequence[Flip]) -> tuple[Group, ...]:
-        names = dict.fromkeys(key(flip) for flip in flips)
-        return tuple(Group(one, rate(f for f in flips if key(f) == one)) for one in names)
+    def grouped(key: Callable[[Flip], str], of: Sequence[Flip]) -> tuple[Group, ...]:
+        names = dict.fromkeys(key(flip) for flip in of)
+        known = [flip for flip in of if not alarms_without(flip, name)]
+        return tuple(Group(one, rate(f for f in known if key(f) == one)) for one in names)
 
     return Detection(
         name,
         found.thresholds.get(name),
         proportion(int(false.sum()), len(false), conf_level),
-        rate(even),
+        rate(flip for flip in judged if flip.even),
         rate(harmful),
+        len(found.flips) - len(judged),
         float(np.median(delays)) if delays else None,
         grouped(lambda flip: flip.injection.place, even),
         grouped(lambda flip: bit_field(flip.injection.bit), even),
@@ -118,6 +128,18 @@ def _detection(found: Found, name: str, conf_level: float) -> Detection:
             sorted(found.flips, key=lambda flip: -flip.injection.bit),
         ),
     )
+
+
+def share(flips: Iterable[tuple[Flip, bool]], conf_level: float = CONF_LEVEL) -> Estimate:
+    """Share of the flips of which something holds; those of one clean run are a cluster."""
+    pairs = list(flips)
+    runs = [flip.injection.run for flip, _ in pairs]
+    return clustered_proportion([holds for _, holds in pairs], runs, conf_level)
+
+
+def alarms_without(flip: Flip, name: str) -> bool:
+    """Whether an indicator, or any, alarms in the same clean run without the flip."""
+    return bool(flip.clean_alarms) if name == ANY else name in flip.clean_alarms
 
 
 def delay_of(flip: Flip, name: str) -> int | None:
@@ -143,7 +165,7 @@ def harm(found: Found, conf_level: float = CONF_LEVEL) -> tuple[Harm, ...]:
     return tuple(
         Harm(
             name,
-            proportion(sum(f.harmful for f in flips), len(flips), conf_level),
+            share(((f, f.harmful) for f in flips), conf_level),
             float(np.median([f.drift for f in flips])),
         )
         for name, flips in sorted(groups.items(), key=lambda group: _order(group[0]))
@@ -157,25 +179,25 @@ def _order(name: str) -> tuple[bool, int, str]:
 
 
 def survivals(found: Found, conf_level: float = CONF_LEVEL) -> tuple[Survival, ...]:
-    """What each mitigation survives, with Clopper and Pearson's intervals, and what it costs."""
+    """What each mitigation survives, with intervals of clusters, and what it costs."""
     flips = [found.flips[at] for at in found.replayed]
     rows = []
     for replay in found.replays:
         pairs = list(zip(flips, map(bool, replay.harmed), strict=True))
         spared = [(flip, not harmed) for flip, harmed in pairs if flip.harmful]
         ends = [
-            bool(np.isfinite(loss))
+            (flip, bool(np.isfinite(loss)))
             for flip, loss in zip(flips, replay.final_loss, strict=True)
             if not np.isfinite(flip.final_loss)
         ]
-        spoilt = [harmed for flip, harmed in pairs if not flip.harmful]
+        spoilt = [(flip, harmed) for flip, harmed in pairs if not flip.harmful]
         places = dict.fromkeys(flip.injection.place for flip, _ in spared)
         rows.append(
             Survival(
                 replay.mitigation,
-                proportion(sum(ok for _, ok in spared), len(spared), conf_level),
-                proportion(sum(ends), len(ends), conf_level),
-                proportion(int(sum(spoilt)), len(spoilt), conf_level),
+                share(spared, conf_level),
+                share(ends, conf_level),
+                share(spoilt, conf_level),
                 tuple(_survived(place, spared, conf_level) for place in places),
                 float(np.mean(replay.clean_loss)),
                 _difference(replay.clean_loss, found.clean_loss, conf_level),
@@ -186,8 +208,8 @@ def survivals(found: Found, conf_level: float = CONF_LEVEL) -> tuple[Survival, .
 
 def _survived(place: str, spared: Sequence[tuple[Flip, bool]], conf_level: float) -> Group:
     """Flips of one place that a mitigation survives."""
-    own = [ok for flip, ok in spared if flip.injection.place == place]
-    return Group(place, proportion(sum(own), len(own), conf_level))
+    own = [(flip, ok) for flip, ok in spared if flip.injection.place == place]
+    return Group(place, share(own, conf_level))
 
 
 def _difference(some: Floats, others: Floats, conf_level: float) -> Estimate:

@@ -55,6 +55,11 @@ class Series:
         }
         return cls(values, np.array([each.replicas_differ for each in shown]))
 
+    def of_runs(self, runs: Sequence[int]) -> Series:
+        """The series of some runs, by their places; one may come several times."""
+        values = {name: each[:, runs] for name, each in self.values.items()}
+        return Series(values, self.replicas_differ[:, runs])
+
 
 def _apart(of_replicas: Floats) -> Floats:
     """How far the farthest replica lies from the median of all, as a logarithm."""

@@ -92,7 +92,8 @@ def planned(
     places: Sequence[Place] = PLACES,
     bits: Sequence[int] = tuple(range(BITS)),
 ) -> list[Injection]:
-    """Injections spread evenly over places and bits, half of them persistent, the rest by chance.
+    """Injections spread evenly over places, bits and clean runs, half of them persistent, the rest
+    by chance.
 
     Parameters
     ----------
@@ -110,8 +111,9 @@ def planned(
     """
     check(places, bits)
     cells = [(place, bit) for place in places for bit in bits]
+    hit = np.concatenate([rng.permutation(runs) for _ in range(-(-n // len(runs)))])
     return [
-        _drawn(recipe, *cells[i % len(cells)], rng, steps, runs,
+        _drawn(recipe, *cells[i % len(cells)], rng, steps, int(hit[i]),
                persistent=(i + i // len(cells)) % 2 == 1)
         for i in range(n)
     ]  # fmt: skip
@@ -123,7 +125,7 @@ def _drawn(
     bit: int,
     rng: np.random.Generator,
     steps: int,
-    runs: Sequence[int],
+    run: int,
     *,
     persistent: bool,
 ) -> Injection:
@@ -139,7 +141,7 @@ def _drawn(
         size = recipe.sequences * shape.length * widths.get(tap, shape.width)
         element, tensor = int(rng.integers(size)), f"{tap}_{layer}"
     return Injection(
-        run=runs[int(rng.integers(len(runs)))],
+        run=run,
         place=place,
         tensor=tensor,
         element=element,

@@ -17,9 +17,10 @@ from data.queries import corruption as queries
 from data.queries import fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from analytics.training.corruption import Corruption, NotSeen, Suspect
+    from analytics.training.replica_sight import NotCompared
     from app.answers.content import Block, Number
     from app.ask import Ask
     from data.store import Store
@@ -54,6 +55,7 @@ WHY = {
 }
 KINDS = {
     "differs": "logs another value than the ranks that it must equal",
+    "never_equal": "logs in no step the value on which the others agree",
     "shifted": "moved away from the other ranks, and stays",
     "out": "far outside the scatter of the others",
     "not_finite": "alone NaN or infinite",
@@ -183,6 +185,7 @@ def answer(ask: Ask, cluster: str, run_id: str) -> Answer:
             "suspects": listed.records(),
             "not_seen": [{"indicator": one.indicator, "why": one.why} for one in result.not_seen],
             "judged": [vars(one) for one in result.judged],
+            "not_compared": [vars(one) | {"ranks": list(one.ranks)} for one in result.not_compared],
             "false_alarms": result.false_alarms,
         },
         sheet=listed.sheet(),
@@ -195,6 +198,12 @@ def _sentence(result: Corruption, rows: list[Located]) -> str:
     if result.verdict == "cannot_be_judged":
         return (
             "Silent corruption cannot be judged: nothing that ranks can be compared by is logged."
+        )
+    if result.verdict == "not_ruled_out" and result.not_compared:
+        some = dict.fromkeys(rank for one in result.not_compared for rank in one.ranks)
+        return (
+            f"No rank stands out in what was logged; checksums do not speak for {_ranks(some)} "
+            "throughout, so silent corruption is not ruled out."
         )
     if result.verdict == "not_ruled_out":
         return (
@@ -213,6 +222,22 @@ def _sentence(result: Corruption, rows: list[Located]) -> str:
     return f"Test {noun} {text}{where} again: {SPEAKS[best]}, from step {since:,} on."
 
 
+def _ranks(ranks: Collection[int]) -> str:
+    """Ranks by their numbers, the first few of many."""
+    named = ", ".join(f"{rank}" for rank in list(ranks)[:MOST_NAMED])
+    more = f" and {len(ranks) - MOST_NAMED:,} more" if len(ranks) > MOST_NAMED else ""
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {named}{more}"
+
+
+def _unseen(one: NotCompared) -> str:
+    """Ranks that no checksum speaks for, and where."""
+    steps = "step" if one.n_steps == 1 else "steps"
+    return (
+        f"No checksum of a replica speaks for {_ranks(one.ranks)} in {one.n_steps:,} logged "
+        f"{steps} from {one.since_step:,} to {one.until_step:,}."
+    )
+
+
 def _numbers(result: Corruption) -> Iterator[Number]:
     """How many are suspected, and by how many of the indicators."""
     if result.verdict == "cannot_be_judged":
@@ -228,7 +253,10 @@ def _numbers(result: Corruption) -> Iterator[Number]:
     seen = len(INDICATORS) - len(result.not_seen)
     basis = ", ".join(sorted({one.series for one in result.judged})[:MOST_NAMED])
     yield composed(
-        of_corruption.SERIES_SEEN, f"{seen} of {len(INDICATORS)}", basis or "none", exact=seen
+        of_corruption.SERIES_SEEN,
+        f"{seen or 'none'} of {len(INDICATORS)}",
+        basis or "none",
+        exact=seen,
     )
 
 
@@ -252,6 +280,12 @@ def _notes(result: Corruption) -> Iterator[str]:
         yield (
             "Checksums of replicas say nothing here, and they alone prove corruption: a loss that "
             "looks as ever does not rule it out."
+        )
+    yield from (_unseen(one) for one in result.not_compared[:MOST_NAMED])
+    if any(one.kind == "never_equal" for one in result.suspects):
+        yield (
+            "A checksum that never equals that of the others may be made of something else, or the "
+            "rank held other parameters from the first step on."
         )
     if result.suspects and result.suspects[0].grade != "proof":
         yield "A suspect is a rank to test again: data that changed on one rank look the same."

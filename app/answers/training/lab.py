@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL
-from analytics.proportion import proportion
-from analytics.training.lab.findings import ANY, delay_of, detections, harm, survivals
+from analytics.training.lab.findings import ANY, delay_of, detections, harm, share, survivals
 from app.answers.content import Answer, Chart, Number, estimated
 from app.answers.described import Rows, field
 from app.words import numbers
@@ -57,6 +56,7 @@ BY_INDICATOR = (
     field("false_alarm_rate", "False alarms", "share", term=of_corruption.LAB_FALSE_ALARMS),
     field("detected", "All flips", "share", term=of_corruption.DETECTED),
     field("detected_harmful", "Harmful flips", "share", term=of_corruption.HARMFUL_FLIPS),
+    field("n_left_out", on=("json", "csv")),
     field("median_delay_steps", "Delay", "number", unit="steps", term=of_corruption.LAB_DELAY,
           none="none seen"),
     field("by_place", on=("json",), of=lambda one: _groups("place", one.by_place)),
@@ -95,6 +95,7 @@ INJECTIONS = (
     field("delay_steps", "After (steps)", "count", of=lambda flip: delay_of(flip, ANY),
           none="never"),
     field("delays", on=("json",), of="alarms"),
+    field("clean_alarms", on=("json",), of=lambda flip: sorted(flip.clean_alarms)),
     field("element", on=("json", "csv"), of="injection.element"),
     field("replica", on=("json", "csv"), of="injection.replica"),
     field("run", on=("json", "csv"), of="injection.run"),
@@ -200,11 +201,8 @@ def _sentence(found: Found, seen: Sequence[Detection]) -> str:
 
 def _numbers(found: Found, seen: Sequence[Detection], conf_level: float) -> Iterator[Number]:
     """Harm, what is seen of it, and how often a clean run alarms."""
-    even = [flip for flip in found.flips if flip.even]
-    n_harmful = sum(flip.harmful for flip in even)
-    yield estimated(
-        of_corruption.HARMFUL_FLIPS, "share", proportion(n_harmful, len(even), conf_level)
-    )
+    even = ((flip, flip.harmful) for flip in found.flips if flip.even)
+    yield estimated(of_corruption.HARMFUL_FLIPS, "share", share(even, conf_level))
     every = next(one for one in seen if one.indicator == ANY)
     yield estimated(
         of_corruption.DETECTED, "share", every.detected_harmful, more="; of harmful flips, by any"
@@ -233,6 +231,10 @@ def _notes(found: Found) -> Iterator[str]:
     yield (
         f"Thresholds let an indicator alarm in {numbers.percent(lab.false_alarms)} of clean runs; "
         "what they do in other clean runs is measured beside each."
+    )
+    yield (
+        "A flip is not counted for an indicator that alarms without it too; flips of one clean run "
+        "count as a cluster."
     )
     yield (
         f"Of bit {lab.severest} further flips were made: they count by bit and among the harmful "

@@ -21,9 +21,10 @@ SUSPECTS = Term(
 )
 SUSPECT_GRADE = Term(
     "Evidence",
-    "Proof: checksums of replicas that must be equal differ. Strong: a number that is the same on "
-    "all ranks by construction is not, a rank moved away from the others and stays, or lay far "
-    "outside three times. Weak: once or twice, as one bad batch makes it too.",
+    "Proof: checksums of replicas that must be equal differ. Strong: the checksum of a rank never "
+    "is that of the others, a number that is the same on all ranks by construction is not, a rank "
+    "moved away from the others and stays, or lay far outside three times. Weak: once or twice, as "
+    "one bad batch makes it too, or on more than one rank in eight at once.",
     of_column=True,
     pages=_RUNS,
 )
@@ -56,8 +57,8 @@ INJECTION = Term(
 )
 DETECTED = Term(
     "Detected",
-    "Share of flips after which an indicator alarms before the run ends. Read it beside the false "
-    "alarms: what is no more than these is chance.",
+    "Share of flips after which an indicator alarms before the run ends, of those after whose step "
+    "it is silent in the same run without the flip.",
     unit="ratio",
     of_column=True,
 )

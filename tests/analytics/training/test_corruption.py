@@ -180,7 +180,7 @@ def test_what_nobody_logged_cannot_be_judged() -> None:
     assert {one.indicator: one.why for one in short.not_seen}["loss"] == "few_steps"
 
 
-def test_of_a_step_that_comes_again_the_last_row_counts() -> None:
+def test_of_a_step_that_one_rank_logs_again_nobody_knows_what_to_compare() -> None:
     table = sums(4, 3)
     table[2, 1] = "dead"
     one = logged(table, "checksum")
@@ -190,6 +190,128 @@ def test_of_a_step_that_comes_again_the_last_row_counts() -> None:
     )  # fmt: skip
     assert suspects([one]).verdict == "suspects"
     assert suspects([again]).verdict == "none"
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_ranks_are_compared_within_an_attempt(is_known: bool) -> None:
+    rows = [(step, rank, 1) for step in range(101) for rank in range(4)]
+    rows += [(step, rank, 2) for step in range(90, 96) for rank in range(4 if step < 95 else 3)]
+    steps, ranks, attempts = np.array(rows, dtype=float).T
+    texts = np.array([f"{attempt}-{step}" for step, _, attempt in rows], dtype=object)
+    told = attempts if is_known else None
+    assert suspects([Logged("checksum", steps, ranks, texts, told)]).verdict == "none"
+    texts[-5] = "dead"  # the second time that rank 2 logs step 94
+    (one,) = suspects([Logged("checksum", steps, ranks, texts, told)]).suspects
+    assert (one.ranks, one.since_step, one.grade) == ((2,), 94, "proof")
+
+
+def test_ranks_that_are_jobs_of_their_own_are_compared() -> None:
+    table = sums(9)
+    table[6:, 2] = "dead"
+    one = logged(table, "checksum")
+    (found,) = suspects([Logged(one.name, one.steps, one.ranks, one.values, one.ranks)]).suspects
+    assert (found.ranks, found.since_step, found.grade) == ((2,), 6, "proof")
+
+
+def test_a_checksum_that_never_equals_that_of_the_others_is_a_strong_suspect() -> None:
+    table = sums(200)
+    table[:, 2] = [f"cd{step:06x}" for step in range(200)]
+    (one,) = suspects([logged(table, "checksum")]).suspects
+    assert (one.ranks, one.since_step, one.grade, one.kind) == ((2,), 0, "strong", "never_equal")
+    table[0, 2] = table[0, 0]
+    (one,) = suspects([logged(table, "checksum")]).suspects
+    assert (one.ranks, one.since_step, one.grade, one.kind) == ((2,), 1, "proof", "differs")
+
+
+def test_a_rank_without_a_replica_is_named_as_not_compared() -> None:
+    table = sums(40)
+    table[:, [1, 3]] = [[f"b{step}", f"c{step}"] for step in range(40)]
+    found = suspects([logged(table, "checksum")])
+    assert (found.verdict, found.suspects) == ("not_ruled_out", ())
+    assert [(one.ranks, one.n_steps) for one in found.not_compared] == [((1, 3), 40)]
+    assert found.judged[0].n_ranks == 2
+
+
+@pytest.mark.parametrize("n_alike", [1, 10, 150])
+def test_shards_that_were_alike_at_the_start_stay_shards(n_alike: int) -> None:
+    table = np.array([[f"{step}-{rank}" for rank in range(4)] for step in range(200)], dtype=object)
+    table[:n_alike] = "zeros"
+    assert suspects([logged(table, "checksum")]).verdict == "cannot_be_judged"
+    table[n_alike:, [1, 3]] = table[n_alike:, [0, 2]]
+    assert suspects([logged(table, "checksum")]).verdict == "none"
+    table[180:, 3] = [f"dead{step}" for step in range(20)]
+    (one,) = suspects([logged(table, "checksum")]).suspects
+    assert (one.ranks, one.since_step, one.grade) == ((2, 3), 180, "proof")
+
+
+def test_none_needs_checksums_of_all_ranks_throughout() -> None:
+    loss = logged(scattered(3, 200, 4), "loss")
+
+    def checked(steps: range, n_ranks: int = 4) -> Logged:
+        at = np.repeat(np.array(steps, dtype=float), n_ranks)
+        who = np.tile(np.arange(float(n_ranks)), len(steps))
+        return Logged("param_hash", at, who, at.astype(str).astype(object))
+
+    assert suspects([loss, checked(range(0, 200, 20))]).verdict == "none"
+    seldom = suspects([loss, checked(range(50, 51), 2)])
+    assert seldom.verdict == "not_ruled_out"
+    assert [(one.ranks, one.n_steps) for one in seldom.not_compared] == [
+        ((2, 3), 200),
+        ((0, 1), 199),
+    ]
+    half = suspects([loss, checked(range(0, 100, 20))])
+    (unseen,) = half.not_compared
+    assert (unseen.ranks, unseen.since_step, unseen.until_step) == ((0, 1, 2, 3), 101, 199)
+
+
+@pytest.mark.parametrize("level", [0.5, np.log(3)])
+def test_a_rank_on_another_level_is_sound(level: float) -> None:
+    alarms = 0
+    for seed in range(20):
+        table = np.random.default_rng(seed).normal(0, 0.05, (500, 8))
+        table[:, 3] += level
+        alarms += bool(suspects([logged(np.exp(table))]).suspects)
+    assert alarms <= 1
+
+
+def test_a_rank_that_scatters_more_throughout_is_sound() -> None:
+    for seed in range(5):
+        table = np.random.default_rng(seed).normal(0, 0.05, (400, 8))
+        table[:, 3] *= 4
+        assert suspects([logged(table)]).suspects == ()
+
+
+def test_levels_of_ranks_hide_no_shift() -> None:
+    for seed in range(10):
+        table = np.random.default_rng(seed).normal(0, 0.05, (500, 8)) + 0.3 * np.arange(8)
+        table[250:, 3] += np.log(1.3)
+        (one,) = suspects([logged(np.exp(table))]).suspects
+        assert (one.ranks, one.kind) == ((3,), "shifted")
+
+
+def test_a_last_digit_is_no_other_number() -> None:
+    rng = np.random.default_rng(2)
+    norm = np.repeat(np.round(rng.lognormal(size=(3000, 1)), 6), 8, axis=1)
+    last = norm + 1e-6 * (rng.random(norm.shape) < 0.004)
+    assert suspects([logged(last, "grad_norm")]).suspects == ()
+    coarse = np.round(norm, 2) + 0.01 * (rng.random(norm.shape) < 0.004)
+    assert suspects([logged(coarse, "grad_norm")]).suspects == ()
+    rare = norm * (1 + 0.1 * (rng.random(norm.shape) < 0.004))
+    found = suspects([logged(rare, "grad_norm")]).suspects
+    assert (len(found), {one.grade for one in found}) == (8, {"weak"})
+    last[100:110, 3] *= 1.01
+    (one,) = suspects([logged(last, "grad_norm")]).suspects
+    assert (one.ranks, one.since_step, one.grade) == ((3,), 100, "strong")
+
+
+def test_ranks_without_a_loss_by_design_are_no_suspects() -> None:
+    table = scattered(4)
+    table[:, [1, 2, 5]] = np.nan
+    found = suspects([logged(table)])
+    assert (found.suspects, found.judged[0].n_ranks) == ((), 5)
+    table[300:, 6] = np.nan
+    (one,) = suspects([logged(table)]).suspects
+    assert (one.ranks, one.since_step, one.grade, one.kind) == ((6,), 300, "strong", "not_finite")
 
 
 def test_a_series_that_is_constant_or_empty_is_no_suspect() -> None:

@@ -48,6 +48,21 @@ def rows_of(run: str, **shows: Any) -> list[dict[str, Any]]:
     return rows
 
 
+def replayed_rows() -> list[dict[str, Any]]:
+    """Four ranks, of which the last does not get so far the second time."""
+    steps = [("first", step, 4) for step in range(30)]
+    steps += [("second", step, 4 if step < 24 else 3) for step in range(20, 25)]
+    return [
+        {
+            "cluster": "c", "job_id": "replayed", "attempt_key": attempt, "run_id": "replayed",
+            "step": step, "rank": rank, "logged_at": START + timedelta(minutes=at),
+            "series": json.dumps({"digest": f"{attempt} {step}"}),
+        }
+        for at, (attempt, step, n_ranks) in enumerate(steps)
+        for rank in range(n_ranks)
+    ]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     root = tmp_path_factory.mktemp("corruption") / "store"
@@ -56,7 +71,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         "moved": rows_of("moved", shift=0.3),
         "sound": rows_of("sound", bad=99),
         "blind": rows_of("blind", no_rank=True)[::8],
+        "seldom": rows_of("seldom", bad=99),
+        "never": rows_of("never", bad=99),
+        "replayed": replayed_rows(),
     }
+    for row in runs["seldom"]:
+        if row["step"] > 40 and row["rank"] in (2, 3):
+            row["series"] = None
+    for row in runs["never"]:
+        if row["rank"] == 5:
+            row["series"] = json.dumps({"param/hash~1": f"h{row['step']:06}"})
     jobs = [
         {"cluster": "c", "attempt_key": name, "job_id": name, "state": "RUNNING", "n_gpus": 8,
          "n_nodes": 2, "node_list": "n[3,1]", "submit_at": START, "start_at": START}
@@ -102,6 +126,32 @@ def test_none_is_said_where_checksums_were_compared(store: Store) -> None:
         "No replica holds other parameters than the rest, and no rank stands out."
     )
     assert found.numbers[1].value == "2 of 7"
+
+
+def test_what_checksums_do_not_speak_for_is_not_ruled_out(store: Store) -> None:
+    found = answer(store, "seldom")
+    assert found.record["verdict"] == "not_ruled_out"
+    assert found.sentence == (
+        "No rank stands out in what was logged; checksums do not speak for ranks 2, 3 throughout, "
+        "so silent corruption is not ruled out."
+    )
+    assert (
+        "No checksum of a replica speaks for ranks 2, 3 in 118 logged steps from 42 to 159."
+        in found.notes
+    )
+    (unseen,) = found.record["not_compared"]
+    assert (unseen["ranks"], unseen["n_steps"]) == ([2, 3], 118)
+
+
+def test_a_rank_that_is_never_equal_is_told_with_what_else_it_may_be(store: Store) -> None:
+    found = answer(store, "never")
+    (row,) = found.record["suspects"]
+    assert (row["ranks"], row["kind"], row["grade"]) == ([5], "never_equal", "strong")
+    assert any("may be made of something else" in note for note in found.notes)
+
+
+def test_values_of_two_attempts_are_not_compared(store: Store) -> None:
+    assert answer(store, "replayed").record["verdict"] == "none"
 
 
 @pytest.mark.parametrize("run", ["blind", "there is none"])

@@ -15,6 +15,7 @@ import numpy as np
 
 from data.ingest.formats.delimited import MAX_LINE_BYTES, scan
 from data.ingest.formats.text_columns import literal
+from data.ingest.readers.training.checksums import is_checksum
 from data.ingest.readers.training.fields import NO_VALUE, Fields
 from data.ingest.readers.training.plain_steps import NUMERIC, plainly_good
 from data.ingest.readers.training.quantities import DURATIONS, NUMBERS
@@ -93,6 +94,7 @@ class _File(NamedTuple):
     def numeric(self, sample: Collection[str], quote: str) -> tuple[int, ...]:
         """Places of the columns that hold numbers alone, as far as the first lines tell."""
         texts = {column.place for name, column in self.known.items() if name in _TEXTS}
+        texts |= {i for i, name in enumerate(self.layout.columns) if is_checksum(name)}
         rows = csv.reader(
             sample,
             delimiter=self.layout.delimiter,
@@ -128,10 +130,12 @@ class _File(NamedTuple):
         return CleanSteps(found._replace(columns={**good, "fate": fate}), further, (), notices)
 
     def _further(self) -> dict[str, str]:
-        """Further series -> its column."""
+        """Further series -> its column; checksums are none of numbers."""
         taken = {column.place for column in self.known.values()}
         return {
-            name: f"s{i}" for i, name in enumerate(self.layout.columns) if name and i not in taken
+            name: f"s{i}"
+            for i, name in enumerate(self.layout.columns)
+            if name and i not in taken and not is_checksum(name)
         }
 
     def read(

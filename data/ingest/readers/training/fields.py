@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from data.ingest.formats.text_columns import instant_sql, literal, one_of
+from data.ingest.readers.training.checksums import LONGEST, is_checksum
 from data.ingest.readers.training.quantities import (
     DURATIONS,
     LOADED,
@@ -28,7 +29,7 @@ EPOCH_UNITS = ((1, 1e6), (1e3, 1e3), (1e6, 1.0), (1e9, 1e-3))
 """Units in a second, microseconds in a unit."""
 LARGEST_RANK = 2**31 - 1
 _CHECKSUM = "([A-Za-z0-9_]+:|0[xX])?[0-9A-Fa-f]{6,128}"
-"""What replicas that must be equal are compared by: hexadecimal digits, with what made them."""
+"""Text that is kept whatever its series is called: hexadecimal digits, with what made them."""
 _ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _LOCAL = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T][0-9]{1,2}:[0-9]{2}.*"
 
@@ -172,18 +173,26 @@ class Fields:
         return f"coalesce({self._text('cluster')}, {literal(self._options.default_cluster)})"
 
     def _series(self) -> str:
-        """JSON object of the further columns that hold a number, or a checksum as text."""
+        """JSON object of the further columns that hold a number, or a checksum as text.
+
+        What is a checksum by its name is text even where it looks like a number: two that differ in
+        their last digits are one floating-point number.
+        """
         taken = {column.place for column in self._known.values()}
         pairs = []
         for i, name in enumerate(self._header):
             if name and i not in taken:
                 key, number = literal(f"{json.dumps(name)}: "), _number(f'"{i}"')
                 text = f'CAST("{i}" AS VARCHAR)'
-                is_checksum = f"regexp_full_match({text}, {literal(_CHECKSUM)})"
+                if is_checksum(name):
+                    short = f"CASE WHEN length({text}) > {LONGEST} THEN 'md5:' || md5({text})"
+                    pairs.append(f"{key} || to_json({short} ELSE {text} END)")
+                    continue
+                looks_so = f"regexp_full_match({text}, {literal(_CHECKSUM)})"
                 pairs.append(
                     f"""CASE WHEN isfinite({number}) THEN {key} || {number}
                         WHEN {number} IS NOT NULL THEN {key} || '"' || {number} || '"'
-                        WHEN {is_checksum} THEN {key} || '"' || {text} || '"' END"""
+                        WHEN {looks_so} THEN {key} || '"' || {text} || '"' END"""
                 )
         return (
             f"'{{' || nullif(concat_ws(', ', {', '.join(pairs)}), '') || '}}'" if pairs else "NULL"

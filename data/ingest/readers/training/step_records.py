@@ -13,6 +13,7 @@ import pyarrow as pa
 from data.errors import SourceError
 from data.ingest.formats.text_columns import BROKEN, first_broken, summary
 from data.ingest.reader import MAX_REJECTED, Batch, Rejections
+from data.ingest.readers.training.checksums import is_checksum
 from data.ingest.readers.training.fields import Fields
 from data.ingest.readers.training.quantities import DURATIONS, NUMBERS, known_columns
 from data.ingest.readers.training.steps_table import ASKED, column_notices, create_typed
@@ -130,7 +131,10 @@ class StepRecords:
         if self._lines:
             self._refuse_unknown(known)
         texts = {column.place for name, column in known.items() if name in _TEXTS}
-        as_text = [i in texts or one.is_text() for i, one in enumerate(self._columns.values())]
+        as_text = [
+            i in texts or one.is_text() or is_checksum(name)
+            for i, (name, one) in enumerate(self._columns.items())
+        ]
         n_rows = len(self._lines)
         table = pa.table(
             {
@@ -179,12 +183,15 @@ class StepRecords:
 def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, Value]:
     """Names and values of a JSON object, objects inside of it by `/`.
 
-    Lists, and what is neither number nor text, are left out.
+    Lists, and what is neither number nor text, are left out. A checksum is text with all its
+    digits, also where it is written as a number.
 
     Examples
     --------
     >>> flat({"step": 7, "train": {"loss": 2.5, "shape": [1, 2]}, "done": False})
     {'step': 7.0, 'train/loss': 2.5}
+    >>> flat({"param_hash": 2**60 + 1})
+    {'param_hash': '1152921504606846977'}
     """
     found: dict[str, Value] = {}
     for name, value in record.items():
@@ -193,7 +200,8 @@ def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, Value]:
         elif isinstance(value, str):
             found[prefix + name] = value
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found[prefix + name] = number(value)
+            full = prefix + name
+            found[full] = str(value) if is_checksum(full) else number(value)
     return found
 
 

@@ -97,3 +97,9 @@ def test_plans_spread_evenly_over_places_and_bits() -> None:
 def test_a_plan_refuses_what_is_no_place_and_no_bit(asked: dict, message: str) -> None:
     with pytest.raises(AnalysisError, match=message):
         planned(RECIPE, 4, np.random.default_rng(0), steps=100, runs=[0], **asked)
+
+
+def test_plans_spread_evenly_over_clean_runs() -> None:
+    plan = planned(RECIPE, 50, np.random.default_rng(1), steps=100, runs=range(3, 23))
+    n_flips = np.bincount([each.run for each in plan], minlength=23)[3:]
+    assert set(n_flips) == {2, 3}
