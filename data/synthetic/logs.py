@@ -240,7 +240,7 @@ def _with_spikes(
     attempts: Sequence[tuple[int, Ints, Ints, NDArray[np.int8]]], *, is_spiked: bool
 ) -> Iterator[tuple[int, Ints, Ints, NDArray[np.int8], NDArray[np.float64]]]:
     """Attempts of a run, and by how much the loss of each row exceeds its course."""
-    last = max((int(step.max()) for _, step, _, _ in attempts), default=0)
+    last = max((int(step.max(initial=0)) for _, step, _, _ in attempts), default=0)
     for row, step, at, event in attempts:
         since = (step - SPIKE_AT * last) / (SPIKE_WIDTH * max(last, 1))
         excess = np.where(since >= 0, SPIKE_HEIGHT * np.exp(-np.maximum(since, 0.0)), 0.0)
