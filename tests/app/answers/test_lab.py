@@ -49,7 +49,9 @@ def test_json_holds_no_infinity(answer) -> None:
     def plain(value):
         return vars(value)
 
-    json.dumps(answer.record, default=plain, allow_nan=False)
+    written = json.loads(json.dumps(answer.record, default=plain, allow_nan=False))
+    assert set(written) == set(answer.record)
+    assert len(written["injections"]) == len(answer.record["injections"]) > 0
 
 
 def test_pictures_are_of_the_tables(answer) -> None:
