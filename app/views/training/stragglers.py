@@ -13,7 +13,7 @@ from app.answers.training.fleet import COMMANDS
 from app.ask import cached
 from app.ask.cached import ask, fresh
 from app.show import command_lines, export, links, page
-from app.widgets import filter_bar, inputs, notice, page_head, upload
+from app.widgets import filter_bar, inputs, notice, page_head, picked, upload
 from app.words import escaping, numbers
 from app.words.glossary import of_training
 from data.filters import Selection
@@ -31,30 +31,12 @@ def chosen_trace(traces: pd.DataFrame) -> str | None:
 
     One that the address names is shown whatever the selection.
     """
-    named = _ids(traces)
-    wanted = st.session_state.get("trace", st.query_params.get("trace"))
-    if wanted and wanted not in named:
-        every = _ids(ask(fleet.traces, Selection()))
-        if wanted in every:
-            named |= {wanted: every[wanted]}
-            st.caption("This trace lies outside the selection of the sidebar.")
-        else:
-            instead = ": shown is the newest of the selection" if named else ""
-            st.warning(
-                f"The store holds no trace {escaping.escaped(wanted)}{instead}.",
-                icon=":material/warning:",
-            )
-    if not named:
-        return None
-    chosen = st.selectbox(
-        "Trace",
-        list(named),
-        key="trace",
-        bind="query-params",
-        label_visibility="collapsed",
-        width=420,
+    return picked.picked(
+        "trace",
+        _ids(traces),
+        lambda: _ids(ask(fleet.traces, Selection())),
+        instead="the newest of the selection",
     )
-    return named[chosen]
 
 
 def _ids(traces: pd.DataFrame) -> dict[str, str]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from app.answers.training import runs
 from app.ask.cached import ask
-from app.words import escaping
+from app.widgets import picked
 from data.filters import Selection
 
 if TYPE_CHECKING:
@@ -34,30 +32,12 @@ def chosen_run(found: pd.DataFrame) -> ChosenRun | None:
 
     One that the address names is shown whatever the period.
     """
-    names = _names(found)
-    wanted = st.session_state.get("run", st.query_params.get("run"))
-    if wanted and wanted not in names:
-        every = _names(ask(runs.listed, Selection()))
-        if wanted in every:
-            names[wanted] = every[wanted]
-            st.caption("This run lies outside the selection of the sidebar.")
-        else:
-            st.warning(
-                f"No run {escaping.escaped(wanted)} logged its steps.", icon=":material/warning:"
-            )
-            st.session_state.pop("run", None)
-            del st.query_params["run"]
-    if not names:
-        return None
-    chosen = st.selectbox(
-        "Run",
-        list(names),
-        key="run",
-        bind="query-params",
-        label_visibility="collapsed",
-        width=420,
+    return picked.picked(
+        "run",
+        _names(found),
+        lambda: _names(ask(runs.listed, Selection())),
+        instead="the one that logged last",
     )
-    return names[chosen]
 
 
 def _names(found: pd.DataFrame) -> dict[str, ChosenRun]:
