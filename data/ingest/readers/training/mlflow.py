@@ -86,15 +86,12 @@ def read_folder(
     SourceError
         Where none lies below it.
     """
-    shown = called or str(folder)
-    found = RunFolder(folder, shown)
+    found = RunFolder(folder, called or str(folder))
     records = StepRecords(found.source(), options, MEASURED | OF_A_RUN)
     points: list[Point] = []
-    for relative, source in found.files(_is_metric, records, workdir):
+    none = "no file metrics/<name> lies in it: give the folder mlruns"
+    for relative, source in found.files(_is_metric, records, workdir, none=none):
         _take(replace(source, name=f"{folder.absolute()}/{relative}"), records, points)
-        options.progress(f"{shown}: {found.n_files:,} files")
-    if not found.n_files:
-        raise SourceError(f"{shown}: no file metrics/<name> lies in it: give the folder mlruns")
     add_joined(points, records)
     return found.source(), records.batch(connection)
 

@@ -31,9 +31,24 @@ class RunFolder:
         self.n_files = 0
 
     def files(
+        self, is_wanted: Callable[[str], bool], records: StepRecords, workdir: Path, *, none: str
+    ) -> Iterator[tuple[str, Source]]:
+        """Path below the folder and content of each wanted file, in the order of paths.
+
+        Raises
+        ------
+        SourceError
+            At the end, where there was none: `none` says so.
+        """
+        for found in self._wanted(is_wanted, records, workdir):
+            yield found
+            records.options.progress(f"{self.shown}: {self.n_files:,} files")
+        if not self.n_files:
+            raise SourceError(f"{self.shown}: {none}")
+
+    def _wanted(
         self, is_wanted: Callable[[str], bool], records: StepRecords, workdir: Path
     ) -> Iterator[tuple[str, Source]]:
-        """Path below the folder and content of each wanted file, in the order of paths."""
 
         def refuse(error: OSError) -> None:
             place = os.path.relpath(error.filename, self.folder)

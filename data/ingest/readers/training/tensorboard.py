@@ -6,7 +6,6 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.errors import SourceError
 from data.ingest.formats.event_files import events
 from data.ingest.reader import Batch, Options, Reader, RecordError, Source
 from data.ingest.readers.training.joined import Point, add_joined
@@ -58,16 +57,13 @@ def read_folder(
     SourceError
         Where no event file lies below it, or none holds a scalar.
     """
-    shown = called or str(folder)
-    found = RunFolder(folder, shown)
+    found = RunFolder(folder, called or str(folder))
     reading = _Reading(StepRecords(found.source(), options, MEASURED | OF_A_RUN), [])
-    for relative, source in found.files(_is_event_file, reading.records, workdir):
+    none = "no event file lies in it: give the folder of --logdir"
+    for relative, source in found.files(_is_event_file, reading.records, workdir, none=none):
         parent = PurePosixPath(relative).parent.as_posix()
         run = folder.name if parent == "." else parent
         reading.take(source, run)
-        options.progress(f"{shown}: {found.n_files:,} files")
-    if not found.n_files:
-        raise SourceError(f"{shown}: no event file lies in it: give the folder of --logdir")
     return found.source(), reading.batch(connection)
 
 
