@@ -46,8 +46,6 @@ class Beside:
     """As `training.attempts`, with `title`, the cause in words."""
     events: pd.DataFrame
     """As `training.events`: warnings and graver."""
-    n_info: int
-    """Events that are mere information, left out."""
 
     @property
     def grave(self) -> pd.DataFrame:
@@ -69,11 +67,8 @@ def measured(store: Store, cluster: str, run_id: str) -> Beside:
     attempts = training.attempts(store, cluster, run_id)
     events = training.events(store, cluster, run_id)
     told = events["severity"].ne("info") | events["xid"].notna()
-    return Beside(
-        attempts.assign(title=attempts["cause"].map(titles)),
-        events[told].reset_index(drop=True),
-        int((~told).sum()),
-    )
+    named = attempts.assign(title=attempts["cause"].map(titles))
+    return Beside(named, events[told].reset_index(drop=True))
 
 
 def seconds(times: pd.Series) -> np.ndarray:
