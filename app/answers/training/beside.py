@@ -28,7 +28,7 @@ MOST_NAMED = 3
 BESIDE = (
     Column("start_step", "Episode from step", "count"),
     Column("says", "Within 10 minutes before it, or during it", none="nothing was observed"),
-    Column("n_events", "Events", "count"),
+    Column("n_events", "Events", "count", none="none of the run is stored"),
     Column("chance_ratio", "By chance", "ratio", none="not known",
            help=of_stability.CHANCE_BESIDE.definition),
     Column("attempt", "Attempt that ended", none="none"),
@@ -101,14 +101,15 @@ def _rows(found: Beside, episodes: Sequence[Episode]) -> Iterator[tuple[object, 
             yield (each.start_step, "the log states no times", None, None, None, None, None, None)
             continue
         beside = coincidence(window, at, found.spans)
+        is_seen = len(grave) > 0
         near = (ended >= window[0] - LEAD_S) & (ended <= window[1] + LEAD_S)
         attempt = found.attempts[near].tail(1).to_dict("records")
         held = attempt[0] if attempt else {}
         yield (
             each.start_step,
             _named(grave.iloc[beside.events], window[0]) or None,
-            len(beside.events),
-            beside.chance,
+            len(beside.events) if is_seen else None,
+            beside.chance if is_seen else None,
             _ending(held) if held else None,
             _text(held.get("incident_id")),
             _text(held.get("job_id")),

@@ -332,7 +332,7 @@ def _headlines(state: Stability) -> Iterator[Any]:
     yield composed(
         of_stability.EPISODE,
         numbers.count(n) if known else numbers.UNKNOWN,
-        f"{open_:,} without recovery" if known else _unseen(state),
+        _recovery(n, open_) if known else _unseen(state),
         exact=n if known else None,
     )
     mixed = any(each.is_sorted for each in state.series)
@@ -352,6 +352,11 @@ def _headlines(state: Stability) -> Iterator[Any]:
         exact=state.n_judged,
         unit="rows",
     )
+
+
+def _recovery(n: int, open_: int) -> str:
+    """How many of the episodes have not recovered."""
+    return f"{open_:,} without recovery" if n else "none in what could be judged"
 
 
 def _blocks(found: RunStability, episodes: Rows, events: Rows) -> Iterator[Block]:

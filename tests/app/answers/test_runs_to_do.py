@@ -89,6 +89,17 @@ def test_an_event_of_its_nodes_stands_beside_the_episode_with_its_chance(root: P
     assert row[3] == pytest.approx(window_s / (6 * 3600), abs=1e-3)
 
 
+def test_where_no_event_is_stored_none_beside_an_episode_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "sacct").write_text(JOBS)
+    options = Options(cluster="c", timezone="UTC")
+    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct")], options)
+    log(tmp_path / "store", steps(1_000, 600, 20))
+    with closing(Store.open(tmp_path / "store")) as store:
+        found = of_store(store)(stability.measured, "c", "7")
+    (row,) = stability.answer(found).table("beside_episodes").values
+    assert row[:4] == (600, None, None, None)
+
+
 def test_a_run_is_named_by_its_cluster_where_two_have_one_of_its_name(root: Path) -> None:
     log(root, steps(100, 50, 1))
     text = steps(100, 50, 1)

@@ -46,7 +46,9 @@ def test_a_run_that_logged_nothing_is_told_and_another_shown(
 ) -> None:
     page = open_page(demo_store, PAGE, period="all", run="nobody")
     assert not page.exception
-    assert "The store holds no run nobody: shown is the one that logged last" in page.warning[0].value
+    assert (
+        "The store holds no run nobody: shown is the one that logged last" in page.warning[0].value
+    )
     every = open_page(demo_store, PAGE, period="all", runs_tab="All runs")
     assert not every.exception
     with closing(Store.open(demo_store)) as store:
