@@ -15,31 +15,31 @@ T = TypeVar("T")
 
 
 def picked(
-    what: str, named: Mapping[str, T], every: Callable[[], Mapping[str, T]], *, instead: str
+    named: Mapping[str, T], every: Callable[[], Mapping[str, T]], *, key: str, instead: str
 ) -> T | None:
-    """The thing whose label stands in the address under `what`, else the first; None without any.
+    """The thing whose label stands in the address under its key, else the first; None without any.
 
     One that is not among `named` but among `every` is shown all the same.
     """
-    names, label = dict(named), what.capitalize()
-    wanted = st.session_state.get(what, st.query_params.get(what))
+    names = dict(named)
+    wanted = st.session_state.get(key, st.query_params.get(key))
     if wanted and wanted not in names:
         known = every()
         if wanted in known:
             names[wanted] = known[wanted]
-            st.caption(f"This {what} lies outside the selection of the sidebar.")
+            st.caption(f"This {key} lies outside the selection of the sidebar.")
         else:
             told = f": shown is {instead}" if names else ""
             st.warning(
-                f"The store holds no {what} {escaping.escaped(wanted)}{told}.",
+                f"The store holds no {key} {escaping.escaped(wanted)}{told}.",
                 icon=":material/warning:",
             )
     if not names:
         return None
     chosen = st.selectbox(
-        label,
+        key.capitalize(),
         list(names),
-        key=what,
+        key=key,
         bind="query-params",
         label_visibility="collapsed",
         width=420,

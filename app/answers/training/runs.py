@@ -30,6 +30,9 @@ NO_RUN = Missing(
     "They are read from CSV, JSON lines, TensorBoard, W&B, MLflow, MLPerf and job logs:",
     COMMANDS,
 )
+LIMITED = (
+    f"The {training.MOST_RUNS:,} that did so last are listed: a shorter period shows the others."
+)
 RUNS = (
     Column("run_id", "Run", link="training"),
     *columns("cluster"),
@@ -80,6 +83,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
     return Answer(
         sentence if len(found) else "No run logged its steps in this selection.",
         blocks=(table,) if len(found) else (NO_RUN,),
+        notes=(LIMITED,) if len(found) == training.MOST_RUNS else (),
         record={"runs": found},
         sheet=found,
     )

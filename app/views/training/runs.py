@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def show_all(head: DeltaGenerator, every: Answer, scope: Scope) -> None:
     """Every run of the selection."""
     with head:
-        page_head.of_one(every.sentence, scope.filters, scope)
+        page_head.of_one(every.sentence, scope.filters, scope, notes=every.notes)
     page.blocks(every.blocks, scope, titled=False)
 
 

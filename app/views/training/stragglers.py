@@ -32,9 +32,9 @@ def chosen_trace(traces: pd.DataFrame) -> str | None:
     One that the address names is shown whatever the selection.
     """
     return picked.picked(
-        "trace",
         _ids(traces),
         lambda: _ids(ask(fleet.traces, Selection())),
+        key="trace",
         instead="the newest of the selection",
     )
 

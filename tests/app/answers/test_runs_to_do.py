@@ -112,3 +112,11 @@ def test_a_run_is_named_by_its_cluster_where_two_have_one_of_its_name(root: Path
         assert runs.cluster_of(store, "7", "d") == "d"
         with pytest.raises(DataError, match="no run 8 of cluster c logged"):
             runs.cluster_of(store, "8", "c")
+
+
+def test_a_list_of_runs_that_is_cut_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(root, steps(100, 50, 1))
+    with closing(Store.open(root)) as store:
+        assert runs.answer(of_store(store), Selection()).notes == ()
+        monkeypatch.setattr("data.queries.training.MOST_RUNS", 1)
+        assert runs.answer(of_store(store), Selection()).notes == (runs.LIMITED,)

@@ -33,9 +33,9 @@ def chosen_run(found: pd.DataFrame) -> ChosenRun | None:
     One that the address names is shown whatever the period.
     """
     return picked.picked(
-        "run",
         _names(found),
         lambda: _names(ask(runs.listed, Selection())),
+        key="run",
         instead="the one that logged last",
     )
 
