@@ -13,9 +13,11 @@ from analytics.errors import AnalysisError
 from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import Taxonomy, taxonomy
 from analytics.fleet.node_identity import folded
+from data import site_alerts
 from data.access import READERS, WRITERS, Access
 from data.errors import SiteError
 from data.limits import RANGES, Limits
+from data.site_alerts import AlertSettings
 from data.tables import forgettable
 from data.toml import (
     MAX_TEXT,
@@ -36,11 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-RESERVED_SECTIONS = ("alerts",)
-"""Sections of the format that no part of this version reads."""
 _SECTIONS = (
     *("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits", "retention"),
-    *("access", "language_model", *RESERVED_SECTIONS),
+    *("access", "language_model", "alerts"),
 )
 _MINUTES = {
     "checkpoint_interval_min": "interval_s",
@@ -217,7 +217,6 @@ class Site:
     attribution: Attribution = field(default_factory=Attribution)
     sha256: str = ""
     """Hash of the file; of nothing where there is none."""
-    notices: tuple[str, ...] = ()
     smtp: Smtp = field(default_factory=Smtp)
     address: str = ""
     """Where readers of reports find the dashboard, with a slash at its end; empty: not stated."""
@@ -230,6 +229,7 @@ class Site:
     retention: Retention = field(default_factory=Retention)
     access: Access = field(default_factory=Access)
     language_model: LanguageModel = field(default_factory=LanguageModel)
+    alerts: AlertSettings = field(default_factory=AlertSettings)
 
     @property
     def causes(self) -> Taxonomy:
@@ -288,13 +288,11 @@ def load_site(root: Path) -> Site:
     content = _content(path)
     toml = Toml(str(path), SiteError)
     document = toml.section("", toml.document(content), dict.fromkeys(_SECTIONS, anything))
-    reserved = [section for section in RESERVED_SECTIONS if section in document]
     reports = toml.section("reports", document.get("reports", {}), _REPORTS)
     site = Site(
         _clusters(toml, document.get("cluster", {})),
         _attribution(toml, document.get("attribution", {})),
         hashlib.sha256(content).hexdigest(),
-        tuple(f"{path}: section [{name}] is read by no part of this version" for name in reserved),
         smtp=Smtp().but(reports.get("smtp", {}), toml, "reports.smtp"),
         address=f"{address.rstrip('/')}/" if (address := reports.get("address")) else "",
         taxonomy=_taxonomy(toml, document.get("taxonomy", {})),
@@ -304,6 +302,7 @@ def load_site(root: Path) -> Site:
         retention=_retention(toml, document.get("retention", {})),
         access=_access(toml, document.get("access", {})),
         language_model=_language_model(toml, document.get("language_model", {})),
+        alerts=site_alerts.read(toml, document.get("alerts", {})),
     )
     try:
         weights(site.attribution.table, site.causes)

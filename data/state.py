@@ -27,7 +27,7 @@ WAIT_S = 30.0
 """Seconds that a writer waits for another one."""
 EMPTIED_S = 1.0
 """Seconds that a file without tables has to be one that another process is making."""
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the tables below, as `PRAGMA user_version` tells it."""
 CHECKED_SINCE = 2
 """Version since which a file knows how many rows it has, and their hashes."""
@@ -41,6 +41,8 @@ ACKNOWLEDGED = ("status", "acknowledged")
 """Field and value by which somebody has taken something on."""
 RESOLVED = ("status", "resolved")
 """By which somebody says that nothing of it is left to do."""
+RULE = "rule:"
+"""Begins a target that is a rule of alerts, which can be switched and muted."""
 SNOOZED_UNTIL = "snoozed_until"
 """Field whose value, an ISO time in UTC, says until when somebody wants to hear no more of it."""
 _SCHEMA = """
@@ -59,6 +61,15 @@ CREATE TABLE IF NOT EXISTS audit (
   audit_id INTEGER PRIMARY KEY AUTOINCREMENT, made_at TEXT NOT NULL, author TEXT NOT NULL,
   action TEXT NOT NULL, detail TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS alerts (
+  alert_id TEXT PRIMARY KEY, target TEXT NOT NULL, rules TEXT NOT NULL, cluster TEXT NOT NULL,
+  severity TEXT NOT NULL, sentence TEXT NOT NULL, page TEXT NOT NULL, named TEXT NOT NULL,
+  owner TEXT, since_at TEXT NOT NULL, raised_at TEXT NOT NULL, opened_at TEXT NOT NULL,
+  escalated_at TEXT, resolved_at TEXT);
+CREATE TABLE IF NOT EXISTS deliveries (
+  delivery_id TEXT PRIMARY KEY, alert_id TEXT NOT NULL, event TEXT NOT NULL,
+  receiver TEXT NOT NULL, message TEXT NOT NULL, made_at TEXT NOT NULL,
+  n_tries INTEGER NOT NULL, next_at TEXT, ended_at TEXT, outcome TEXT, said TEXT);
 """
 _ADDED = (("saved_queries", "deleted_at"), ("annotations", "undone_by"))
 """Columns that tables of earlier versions lack."""
@@ -329,10 +340,13 @@ class State:
         return self._version_of("true")
 
     def version_of_answers(self) -> str:
-        """The same without what only puts a row of the list of what to do off: that changes no
-        other answer, and nobody should wait for all of them anew.
+        """The same without what only puts a row of the list of what to do off, or a rule of
+        alerts: that changes no other answer, and nobody should wait for all of them anew.
         """
-        return self._version_of(f"target NOT LIKE 'action:%' AND field <> '{SNOOZED_UNTIL}'")
+        return self._version_of(
+            f"target NOT LIKE 'action:%' AND target NOT LIKE '{RULE}%' "
+            f"AND field <> '{SNOOZED_UNTIL}'"
+        )
 
     def _version_of(self, counts: str) -> str:
         """Changes with every annotation that counts, and with every undo of one."""
@@ -432,7 +446,7 @@ class State:
                     return []  # another process is making it
             connection.execute("BEGIN")  # what is checked is what is read
             tables = [table for table in state_checks.TABLES if table in sql]
-            if _version(connection) < CHECKED_SINCE and not _has_tables(connection, tables):
+            if _version(connection) < SCHEMA_VERSION and not _has_tables(connection, tables):
                 return []  # an earlier version, which had none of that name
             self._refuse_changed_since(connection, tables, seen)
             return connection.execute(sql, parameters).fetchall()
@@ -515,9 +529,11 @@ def _changed(connection: sqlite3.Connection, tables: Iterable[str]) -> str | Non
     did not note what it wrote.
     """
     known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'checks'").fetchall()
-    if not known and _version(connection) < CHECKED_SINCE:
+    version = _version(connection)
+    if not known and version < CHECKED_SINCE:
         return None
-    return state_checks.changed(connection, tables)
+    held = (name for name in tables if state_checks.ADDED_WITH.get(name, 0) <= version)
+    return state_checks.changed(connection, held)
 
 
 def _has_tables(connection: sqlite3.Connection, names: Iterable[str] = ()) -> bool:

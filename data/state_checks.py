@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-TABLES = ("annotations", "saved_queries", "past_queries", "keys", "audit", "facts")
+TABLES = (
+    *("annotations", "saved_queries", "past_queries", "keys", "audit", "facts"),
+    *("alerts", "deliveries"),
+)
 """Tables whose rows are covered."""
-_INDEXED = ("annotations", "saved_queries", "keys", "facts")
+ADDED_WITH = {"alerts": 3, "deliveries": 3}
+"""Those that files of versions before that lack."""
+_INDEXED = ("annotations", "saved_queries", "keys", "facts", "alerts", "deliveries")
 """Those in which a row is found by an index, which may be wrong where the rows are right."""
 HASH_BYTES = 7
 """Of a row: what fits into a whole number of SQLite."""

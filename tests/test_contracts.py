@@ -23,7 +23,10 @@ OF_LIBRARY = {
     "starlette": "app.server",
     "uvicorn": "app.server",
     "requests": "",
-    "urllib": "app.answers app.server app.show app.words data.collect data.language_model data.site",
+    "urllib": (
+        "app.answers app.server app.show app.words data.collect data.language_model "
+        "data.site data.site_alerts"
+    ),
     "socket": "app.server data.collect",
     "pickle": "app.ask",
     "subprocess": "app.server data.collect data.sandbox",

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SiteError(f"{arguments.store}: is no folder: make it, its site.toml goes there")
     site = load_site(arguments.store)
     changed = changes(arguments.store)
-    for text in (*site.notices, *changed):
+    for text in changed:
         terminal.notice(text)
     terminal.print_record(
         {
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             "limits": asdict(site.limits),
             "access": asdict(site.access),
             "language_model": asdict(site.language_model),
-            "notices": list(site.notices),
+            "alerts": asdict(site.alerts),
             "changes": list(changed),
         },
         arguments.format,

@@ -1,0 +1,1 @@
+"""Alerts: rules that find what somebody should know of, their life, and how they are told."""

@@ -1,0 +1,131 @@
+"""What a rule of alerts is: it finds episodes in the records, each with when it would have told."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.site_alerts import AlertSettings
+
+Severity = Literal["critical", "warning"]
+SEVERITIES: tuple[Severity, ...] = ("critical", "warning")
+"""The gravest first. Critical: work is being lost now, or will be within hours."""
+For = Literal["cluster", "owner"]
+"""Whom it is for: the team of a cluster, or the owner of a run or job."""
+MONTH_HOURS = 30 * 24.0
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What rules look at: one cluster, and by which time."""
+
+    selection: Selection
+    """The cluster, and no period: a rule takes as much of the past as it needs."""
+    from_at: datetime
+    """What ended before that is not told."""
+    now: datetime
+    """Until when records count; looks are whole hours before it, however often rules are asked."""
+    settings: AlertSettings
+    n_deciding: int
+    """Rules and clusters that share the budget of false alarms: those that decide by chance."""
+
+    def hours_per_false_alarm(self, n_targets: int = 1) -> float:
+        """Hours between two false alarms of one target of one rule, at least, so that all rules,
+        clusters and targets together keep to the site's budget: shares of rates add up.
+        """
+        shares = self.n_deciding * max(n_targets, 1)
+        return MONTH_HOURS * shares / self.settings.false_alarms_per_month
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One time that a rule tells: from when its evidence stood until it was gone."""
+
+    target: str
+    """The thing: `incident:ID`, else `action:KIND-HASH` as the list of what to do calls it."""
+    since_at: datetime
+    """Since when it has been so, as far as the records say."""
+    raised_at: datetime
+    """When the evidence was enough: by records that end there the rule would have told it."""
+    ended_at: datetime | None
+    """When the evidence was gone; None while it stands."""
+    sentence: str
+    """What is so, with figure, interval and n; a line, without a full stop."""
+    page: str
+    """Page of the evidence, as in its address."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """What the address of that page names."""
+    incident: str | None = None
+    """The incident that it belongs to: alerts of one incident are one."""
+    owner: str | None = None
+    """User whose run or job it is; None where that is nobody's, or not known."""
+    severity: Severity | None = None
+    """Where it is another one than the rule's."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rule says of a cluster."""
+
+    episodes: tuple[Episode, ...] = ()
+    """Those of the past too, in order of `raised_at`."""
+    blind: str | None = None
+    """Why it cannot be judged, as a sentence; None where the records let the rule see."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: a module of `app.alerts.rules` has its RULE."""
+
+    name: str
+    """Of the command line and site.toml: lower case, with underscores."""
+    title: str
+    means: str
+    """What it says of the cluster, as a sentence."""
+    to_do: str
+    """What to do, as a sentence."""
+    severity: Severity
+    find: Callable[[Ask, Watch], Found]
+    told: For = "cluster"
+    decides: bool = False
+    """Whether chance can make it tell: then it takes its share of the budget of false alarms."""
+    on: bool = True
+    """Where site.toml and people say nothing."""
+    needs: str | None = None
+    """Setting of [alerts] without which it has nothing to compare with, as `targets.ettr`."""
+
+
+def thing(kind: str, *parts: str) -> str:
+    """What an alert is about where no row of what to do has a name for it.
+
+    A hash: the names in it are nobody's business who reads the annotations.
+
+    >>> thing("failure_rate", "demo")
+    'action:failure_rate-0a14d4f8cbd2'
+    """
+    digest = hashlib.sha256("\0".join((kind, *parts)).encode()).hexdigest()
+    return f"action:{kind}-{digest[:12]}"
+
+
+def select(
+    rules: Iterable[Rule], settings: AlertSettings, switched: Mapping[str, bool]
+) -> list[Rule]:
+    """The rules that are on: as somebody switched them, else as site.toml says, else by default.
+
+    A rule without the setting that it needs is off whatever anybody says.
+    """
+
+    def is_on(rule: Rule) -> bool:
+        if rule.needs is not None and settings.value_of(rule.needs) is None:
+            return False
+        stated = rule.name in settings.on or (rule.on and rule.name not in settings.off)
+        return switched.get(rule.name, stated)
+
+    return [rule for rule in rules if is_on(rule)]

@@ -1,0 +1,198 @@
+"""Alerts and their deliveries, in state.sqlite: what was told to whom, and what came back."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from data.state import State, audited
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from datetime import datetime
+
+Event = Literal["opened", "escalated", "resolved"]
+Outcome = Literal["delivered", "refused", "given up"]
+_ALERTS = (
+    "SELECT alert_id, target, rules, cluster, severity, sentence, page, named, owner, since_at, "
+    "raised_at, opened_at, escalated_at, resolved_at FROM alerts"
+)
+_DELIVERIES = (
+    "SELECT delivery_id, alert_id, event, receiver, message, made_at, n_tries, next_at, ended_at, "
+    "outcome, said FROM deliveries"
+)
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One thing that somebody should know of, however many rules see it. Times are ISO, UTC."""
+
+    alert_id: str
+    """Stays the same from when it opens until it is resolved; another time has another id."""
+    target: str
+    """What people acknowledge, snooze and resolve: `incident:ID` or `action:KIND-HASH`."""
+    rules: tuple[str, ...]
+    """Those that see it, the first that did first."""
+    cluster: str
+    severity: str
+    sentence: str
+    page: str
+    named: Mapping[str, str]
+    owner: str | None
+    since_at: str
+    raised_at: str
+    opened_at: str
+    escalated_at: str | None = None
+    resolved_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A message to one receiver. Times are ISO, UTC."""
+
+    delivery_id: str
+    """Stays the same when it is sent again."""
+    alert_id: str
+    event: Event
+    receiver: str
+    message: Mapping[str, Any]
+    """What is told, as it was when it was made."""
+    made_at: str
+    n_tries: int = 0
+    """Times that sending began."""
+    next_at: str | None = None
+    """Not before that it is sent again; None: now."""
+    ended_at: str | None = None
+    """When it was answered for good, or given up; None while it waits."""
+    outcome: Outcome | None = None
+    said: str | None = None
+    """What the receiver or the network said last."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one evaluation changes: all of it in one transaction."""
+
+    alerts: tuple[Alert, ...] = ()
+    """New ones, and those that changed, whole."""
+    deliveries: tuple[Delivery, ...] = ()
+    """New ones."""
+    audited: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=())
+    """Action and detail of lines of the audit."""
+
+
+def alert_id() -> str:
+    """Of a new alert."""
+    return secrets.token_hex(6)
+
+
+class Alerts(State):
+    """The alerts of one store."""
+
+    def all(self, *, since: datetime | None = None) -> list[Alert]:
+        """Those that are not resolved, and those resolved since a time; the latest first."""
+        at = None if since is None else since.isoformat(timespec="seconds")
+        rows = self._read(
+            f"{_ALERTS} WHERE resolved_at IS NULL OR resolved_at >= :since "
+            "ORDER BY opened_at DESC, rowid DESC",
+            {"since": at},
+        )
+        return [_alert(row) for row in rows]
+
+    def one(self, alert_id: str) -> Alert | None:
+        """An alert by its id."""
+        rows = self._read(f"{_ALERTS} WHERE alert_id = :id", {"id": alert_id})
+        return _alert(rows[0]) if rows else None
+
+    def last_of(self, targets: Collection[str]) -> dict[str, Alert]:
+        """The latest alert of each of some targets that had any, resolved or not."""
+        rows = self._read(
+            f"{_ALERTS} WHERE target IN (SELECT value FROM json_each(:targets)) ORDER BY rowid",
+            {"targets": json.dumps(sorted(targets))},
+        )
+        return {alert.target: alert for alert in map(_alert, rows)}
+
+    def change(self, change: Change, *, author: str) -> None:
+        """Keeps what an evaluation found, in one transaction."""
+        if not (change.alerts or change.deliveries or change.audited):
+            return
+        with self._writing() as connection:
+            for alert in change.alerts:
+                connection.execute(_upsert("alerts", Alert), _values(alert))
+            for delivery in change.deliveries:
+                connection.execute(_upsert("deliveries", Delivery), _values(delivery))
+            for action, detail in change.audited:
+                audited(connection, author, action, dict(detail))
+
+    def waiting(self, now: datetime) -> list[Delivery]:
+        """Deliveries that have no answer and may be sent now, the oldest first."""
+        rows = self._read(
+            f"{_DELIVERIES} WHERE ended_at IS NULL AND (next_at IS NULL OR next_at <= :now) "
+            "ORDER BY rowid",
+            {"now": now.isoformat(timespec="seconds")},
+        )
+        return [_delivery(row) for row in rows]
+
+    def deliveries(self, *, alert_ids: Iterable[str] | None = None) -> list[Delivery]:
+        """All deliveries, or those of some alerts; the latest first."""
+        wanted = None if alert_ids is None else json.dumps(sorted(alert_ids))
+        rows = self._read(
+            f"{_DELIVERIES} WHERE :ids IS NULL OR alert_id IN (SELECT value FROM json_each(:ids)) "
+            "ORDER BY rowid DESC",
+            {"ids": wanted},
+        )
+        return [_delivery(row) for row in rows]
+
+    def began(self, delivery: Delivery, next_at: datetime) -> None:
+        """Notes that a delivery is being sent: if nothing is noted after it, it is sent again."""
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE deliveries SET n_tries = n_tries + 1, next_at = ? WHERE delivery_id = ?",
+                (next_at.isoformat(timespec="seconds"), delivery.delivery_id),
+            )
+
+    def answered(
+        self, delivery: Delivery, outcome: Outcome | None, said: str, *, at: datetime,
+        next_at: datetime | None = None,
+    ) -> None:  # fmt: skip
+        """Notes what came back; without an outcome it is sent again, not before `next_at`."""
+        ended = None if outcome is None else at.isoformat(timespec="seconds")
+        again = None if next_at is None else next_at.isoformat(timespec="seconds")
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE deliveries SET outcome = ?, said = ?, ended_at = ?, next_at = ? "
+                "WHERE delivery_id = ?",
+                (outcome, said, ended, again, delivery.delivery_id),
+            )
+
+
+def _upsert(table: str, declared: type) -> str:
+    """A row of a dataclass, in place of the one with its key."""
+    names = [item.name for item in fields(declared)]
+    rest = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
+    return (
+        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "
+        f"ON CONFLICT ({names[0]}) DO UPDATE SET {rest}"
+    )
+
+
+def _values(row: Alert | Delivery) -> tuple[Any, ...]:
+    """The columns of a row; what is no text or number is JSON."""
+    return tuple(
+        json.dumps(value, sort_keys=True) if isinstance(value, dict | list | tuple) else value
+        for value in asdict(row).values()
+    )
+
+
+def _alert(row: tuple[Any, ...]) -> Alert:
+    held = list(row)
+    held[2], held[7] = tuple(json.loads(held[2])), json.loads(held[7])
+    return Alert(*held)
+
+
+def _delivery(row: tuple[Any, ...]) -> Delivery:
+    held = list(row)
+    held[4] = json.loads(held[4])
+    return Delivery(*held)
