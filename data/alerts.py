@@ -12,17 +12,18 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from data.access import access_of, make_file
+from data.audit import login
 from data.disk_full import disk_full
 from data.errors import StoreError
 from data.state import State, audited
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 Event = Literal["opened", "escalated", "resolved"]
 Outcome = Literal["delivered", "refused", "given up"]
-LOCK = "alerts.lock"
+LOCK = "evaluating.lock"
 EVALUATED = "alerts_evaluated"
 """Fact of the last evaluation."""
 _ALERTS = (
@@ -31,8 +32,10 @@ _ALERTS = (
 )
 _DELIVERIES = (
     "SELECT delivery_id, alert_id, event, receiver, message, made_at, n_tries, next_at, ended_at, "
-    "outcome, said FROM deliveries"
+    "outcome, said, n_unanswered FROM deliveries"
 )
+
+_EVALUATED = "alerts_evaluated_at"
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,34 @@ class Delivery:
     outcome: Outcome | None = None
     said: str | None = None
     """What the receiver or the network said last."""
+    n_unanswered: int = 0
+    """Tries of which nobody knows whether the receiver took them: so often, at most, one that
+    knows no ids has shown it again."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back of one try."""
+
+    outcome: Outcome | None
+    """None: it is sent again, not before `next_at`."""
+    said: str
+    at: datetime
+    next_at: datetime | None = None
+    is_known: bool = True
+    """Whether it is known that the receiver took it, or that it did not."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of one cluster, as it was when rules were last asked."""
+
+    name: str
+    cluster: str
+    value: float | None
+    """None where it is not known; so are its bounds."""
+    lower: float | None = None
+    upper: float | None = None
 
 
 @dataclass(frozen=True)
@@ -185,10 +216,15 @@ class Alerts(State):
                 audited(connection, author, action, dict(detail))
 
     def waiting(self, now: datetime) -> list[Delivery]:
-        """Deliveries that have no answer and may be sent now, the oldest first."""
+        """Deliveries that have no answer and may be sent now, the oldest first.
+
+        Of one alert to one receiver only the first that waits: nobody hears of its end before its
+        beginning.
+        """
         rows = self._read(
             f"{_DELIVERIES} WHERE ended_at IS NULL AND (next_at IS NULL OR next_at <= :now) "
-            "ORDER BY rowid",
+            "AND rowid IN (SELECT min(rowid) FROM deliveries WHERE ended_at IS NULL "
+            "GROUP BY alert_id, receiver) ORDER BY rowid",
             {"now": now.isoformat(timespec="seconds")},
         )
         return [_delivery(row) for row in rows]
@@ -207,23 +243,47 @@ class Alerts(State):
         """Notes that a delivery is being sent: if nothing is noted after it, it is sent again."""
         with self._writing() as connection:
             connection.execute(
-                "UPDATE deliveries SET n_tries = n_tries + 1, next_at = ? WHERE delivery_id = ?",
+                "UPDATE deliveries SET n_tries = n_tries + 1, n_unanswered = n_unanswered + 1, "
+                "next_at = ? WHERE delivery_id = ?",
                 (next_at.isoformat(timespec="seconds"), delivery.delivery_id),
             )
 
-    def answered(
-        self, delivery: Delivery, outcome: Outcome | None, said: str, *, at: datetime,
-        next_at: datetime | None = None,
-    ) -> None:  # fmt: skip
-        """Notes what came back; without an outcome it is sent again, not before `next_at`."""
-        ended = None if outcome is None else at.isoformat(timespec="seconds")
-        again = None if next_at is None else next_at.isoformat(timespec="seconds")
+    def answered(self, delivery: Delivery, answer: Answer) -> None:
+        """Notes what came back of the try that began last; a failure is a line of the audit."""
+        ended, again = (
+            None if at is None else at.isoformat(timespec="seconds")
+            for at in (None if answer.outcome is None else answer.at, answer.next_at)
+        )
         with self._writing() as connection:
             connection.execute(
-                "UPDATE deliveries SET outcome = ?, said = ?, ended_at = ?, next_at = ? "
-                "WHERE delivery_id = ?",
-                (outcome, said, ended, again, delivery.delivery_id),
+                "UPDATE deliveries SET outcome = ?, said = ?, ended_at = ?, next_at = ?, "
+                "n_unanswered = max(n_unanswered - ?, 0) WHERE delivery_id = ?",
+                (answer.outcome, answer.said, ended, again, answer.is_known, delivery.delivery_id),
             )
+            if answer.outcome in ("refused", "given up"):
+                detail = {"target": delivery.receiver, "delivery_id": delivery.delivery_id}
+                detail |= {"alert_id": delivery.alert_id, "event": delivery.event}
+                audited(
+                    connection, login(), f"alert {answer.outcome}", detail | {"said": answer.said}
+                )
+
+    def note_evaluated(self, at: datetime, figures: Sequence[Figure] = ()) -> None:
+        """Notes when rules were last asked, and what every site graphs."""
+        told = {"at": at.isoformat(timespec="seconds"), "figures": [asdict(one) for one in figures]}
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "value = excluded.value",
+                (_EVALUATED, json.dumps(told)),
+            )
+
+    def evaluated(self) -> tuple[datetime, list[Figure]] | None:
+        """When rules were last asked, and the figures of then; None where they never were."""
+        rows = self._read("SELECT value FROM facts WHERE name = :name", {"name": _EVALUATED})
+        if not rows:
+            return None
+        told = json.loads(rows[0][0])
+        return datetime.fromisoformat(told["at"]), [Figure(**one) for one in told["figures"]]
 
 
 def _upsert(table: str, declared: type) -> str:

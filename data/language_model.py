@@ -6,21 +6,15 @@ answer has a time limit and a largest size, whatever the server sends how slowly
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import threading
-import time
-import urllib.error
-import urllib.request
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from data.collect.address import opener
 from data.current import read_small
 from data.errors import SiteError, SourceError
+from data.posting import Most, UnansweredError, post
 
 if TYPE_CHECKING:
     from data.site import LanguageModel
@@ -30,7 +24,8 @@ MOST_BYTES = 262_144
 MOST_TOKENS = 600
 """That the model may answer with."""
 _MOST_KEY = 10_000
-_CHUNK = 1 << 14
+_WELL = 2
+"""Hundreds of the status of an answer that is one."""
 _MOST_COUNTED = 10**9
 
 
@@ -54,18 +49,20 @@ def ask(model: LanguageModel, key: str, orders: str, text: str) -> Reply:
     url = f"{model.address.rstrip('/')}/chat/completions"
     messages = [{"role": "system", "content": orders}, {"role": "user", "content": text}]
     body = {"model": model.model, "messages": messages, "temperature": 0, "max_tokens": MOST_TOKENS}
-    request = urllib.request.Request(
-        url,
-        data=json.dumps(body).encode(),
-        headers={
-            "Content-Type": "application/json",
-            "User-Agent": "faultline",
-            "Accept-Encoding": "identity",
-        },
-    )
+    headers = {"Content-Type": "application/json"}
     if key:
-        request.add_unredirected_header("Authorization", f"Bearer {key}")
-    return _reply(url, _within(request, model.timeout_s))
+        headers["Authorization"] = f"Bearer {key}"
+    try:
+        found = post(url, json.dumps(body).encode(), headers, Most(model.timeout_s, MOST_BYTES))
+    except UnansweredError as error:
+        raise SourceError(f"{url}: {error}") from None
+    if found.status // 100 != _WELL:
+        raise SourceError(f"{url}: answers {found.status}")
+    if found.ended == "late":
+        raise SourceError(f"{url}: was not there within {model.timeout_s:g} s")
+    if found.ended == "too large":
+        raise SourceError(f"{url}: answers with more than {MOST_BYTES:,} bytes")
+    return _reply(url, bytes(found.content))
 
 
 def key_of(model: LanguageModel) -> str:
@@ -90,55 +87,6 @@ def key_of(model: LanguageModel) -> str:
     if not key.isascii() or not key.isprintable() or not key:
         raise SiteError(f"{missing}: put the key there")
     return key
-
-
-def _within(request: urllib.request.Request, timeout_s: float) -> bytes:
-    """The bytes of an answer.
-
-    Another thread waits for it: a server that sends one byte of its head at a time keeps no reader
-    longer than the time limit.
-    """
-    found: list[bytes | SourceError] = []
-    until = time.monotonic() + timeout_s
-    late = SourceError(f"{request.full_url}: was not there within {timeout_s:g} s")
-
-    def fetch() -> None:
-        try:
-            found.append(_fetched(request, until, late))
-        except SourceError as error:
-            found.append(error)
-
-    thread = threading.Thread(target=fetch, daemon=True, name="language model")
-    thread.start()
-    thread.join(timeout_s)
-    answer = found[0] if found else late
-    if isinstance(answer, SourceError):
-        raise answer
-    return answer
-
-
-def _fetched(request: urllib.request.Request, until: float, late: SourceError) -> bytes:
-    url, content = request.full_url, bytearray()
-    try:
-        left_s = max(until - time.monotonic(), 0.01)
-        with closing(opener().open(request, timeout=left_s)) as response:
-            while block := response.read1(_CHUNK):
-                content += block
-                if len(content) > MOST_BYTES:
-                    raise SourceError(f"{url}: answers with more than {MOST_BYTES:,} bytes")
-                if time.monotonic() > until:
-                    raise late
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise SourceError(f"{url}: answers {error.code}") from None
-    except TimeoutError:
-        raise late from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        if isinstance(reason, TimeoutError):
-            raise late from None
-        raise SourceError(f"{url}: cannot be had ({type(reason).__name__})") from None
-    return bytes(content)
 
 
 def _reply(url: str, content: bytes) -> Reply:

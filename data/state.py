@@ -71,7 +71,8 @@ CREATE TABLE IF NOT EXISTS alerts (
 CREATE TABLE IF NOT EXISTS deliveries (
   delivery_id TEXT PRIMARY KEY, alert_id TEXT NOT NULL, event TEXT NOT NULL,
   receiver TEXT NOT NULL, message TEXT NOT NULL, made_at TEXT NOT NULL,
-  n_tries INTEGER NOT NULL, next_at TEXT, ended_at TEXT, outcome TEXT, said TEXT);
+  n_tries INTEGER NOT NULL, next_at TEXT, ended_at TEXT, outcome TEXT, said TEXT,
+  n_unanswered INTEGER NOT NULL);
 """
 _ADDED = (("saved_queries", "deleted_at"), ("annotations", "undone_by"))
 """Columns that tables of earlier versions lack."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from data.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
