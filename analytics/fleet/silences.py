@@ -52,11 +52,11 @@ def silences(
 
     so after m days without a record s is m / L. Where four or more steps were longer than a day, a
     source comes in bursts, and only these pauses count, each less the one day that all have. A
-    source that never missed a day and has many
-    records a day does so less often than that: with the deepest dip :math:`D = \max \ln(\tilde r / r_i)` of its
-    daily records :math:`r_i` below their median, a day without any is :math:`s = \ln(\tilde r) / D`
-    times as deep. A silence is told on the first day on which either chance is at most
-    :math:`T / (2 n H)`, H the days between false alarms: half for each.
+    source that never missed a day and has many records a day does so less often than that: with
+    the deepest dip :math:`D = \max \ln(\tilde r / r_i)` of its daily records :math:`r_i` below
+    their median, a day without any is :math:`s = \ln(\tilde r) / D` times as deep. A silence is
+    told on the first day on which either chance is at most :math:`T / (2 n H)`, H the days between
+    false alarms: half for each.
 
     Parameters
     ----------
@@ -105,9 +105,7 @@ def silences(
     if len(days) != len(n_rows):
         raise ShapeError(f"n_rows must have a value a day, got {len(n_rows)} and {len(days)}")
     if not days_per_false_alarm > 0:
-        raise OutOfRangeError(
-            "days_per_false_alarm", "> 0", days_per_false_alarm, "pass e.g. 1000"
-        )
+        raise OutOfRangeError("days_per_false_alarm", "> 0", days_per_false_alarm, "pass e.g. 1000")
     active = np.union1d(days, others)[:-1]
     place = np.searchsorted(active, days)
     steps = np.diff(np.append(place, len(active)))

@@ -34,3 +34,17 @@ def of_runs(store: Store, cluster: str, run_ids: Collection[str]) -> dict[str, O
         {"cluster": cluster, "runs": sorted(run_ids)},
     )
     return {run: Owned(user, end_at) for run, user, end_at in rows}
+
+
+def of_attempts(
+    store: Store, cluster: str, attempt_keys: Collection[str]
+) -> dict[str, tuple[str, Owned]]:
+    """Of attempts the run, its user and when the attempt ended."""
+    if not attempt_keys:
+        return {}
+    rows = store.rows(
+        """SELECT attempt_key, coalesce(run_id, job_id), "user", end_at FROM jobs
+           WHERE cluster = $cluster AND list_contains($keys, attempt_key)""",
+        {"cluster": cluster, "keys": sorted(attempt_keys)},
+    )
+    return {key: (run, Owned(user, end_at)) for key, run, user, end_at in rows}

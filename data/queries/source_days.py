@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-Asked: TypeAlias = 'tuple[str | None, str, datetime, datetime | None, str | None]'
+Asked: TypeAlias = "tuple[str | None, str, datetime, datetime | None, str | None]"
 _CLUSTER = Filter(columns=("cluster",))
 
 
@@ -36,9 +36,7 @@ def of_sources(store: Store, selection: Selection) -> Columns:
     )
 
 
-def asked(
-    store: Store, selection: Selection, since_at: datetime
-) -> list[Asked]:
+def asked(store: Store, selection: Selection, since_at: datetime) -> list[Asked]:
     """Each time since then that a source of the cluster, or of one not known yet, was asked.
 
     A row: cluster, source, when, until when it answered (None: it failed), and the source of

@@ -69,14 +69,17 @@ def _collected(asked: Sequence[Asked], watch: Watch) -> Iterator[tuple[str | Non
         attempts = [Attempt(row[2], row[3]) for row in of_source]
         covers = next((row[4] for row in of_source if row[4] is not None), None)
         for found in late(attempts, watch.now, least=timedelta(hours=STALE_HOURS)):
-            yield covers, Episode(
-                rows.target("source", cluster or "", source, "collect"),
-                found.since_at,
-                found.told_at,
-                found.ended_at,
-                _of_late(cluster or watch.selection.cluster, source, found),
-                "data",
-                severity=_severity(covers),
+            yield (
+                covers,
+                Episode(
+                    rows.target("source", cluster or "", source, "collect"),
+                    found.since_at,
+                    found.told_at,
+                    found.ended_at,
+                    _of_late(cluster or watch.selection.cluster, source, found),
+                    "data",
+                    severity=_severity(covers),
+                ),
             )
 
 
@@ -106,8 +109,10 @@ def _silent(ask: Ask, watch: Watch) -> tuple[list[tuple[str, Episode]], bool]:
         own = source == name
         others = np.unique(day[~own])
         can_judge |= bool(len(others)) and int(own.sum()) > FEWEST
-        for silence in silences(day[own], n_rows[own], others, days_per_false_alarm=days):
-            found.append((name, _of_silence(watch.selection.cluster or "", name, silence)))
+        found += [
+            (name, _of_silence(watch.selection.cluster or "", name, silence))
+            for silence in silences(day[own], n_rows[own], others, days_per_false_alarm=days)
+        ]
     return found, can_judge
 
 
