@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.answers.fleet.actions.training_rows import MOST_RUNS, RECENT
-from app.answers.training import runs
-from data.queries import run_owners
+from data.queries import run_levels, run_owners
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from app.alerts.rule import Watch
     from app.ask import Ask
@@ -24,7 +22,7 @@ MOST_CLOCKS_APART = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Run:
-    """A run that logged steps or dumped its ranks."""
+    """A run that logged steps."""
 
     cluster: str
     run_id: str
@@ -44,30 +42,18 @@ class Run:
 
 def looked_at(ask: Ask, watch: Watch) -> list[Run]:
     """The runs that logged last, as many as the list of what to do looks at."""
-    found = ask(runs.listed, watch.selection)
-    found = found[~(found["last_at"] < watch.from_at)].head(MOST_RUNS)
+    found = ask(run_levels.last_runs, watch.selection, watch.from_at, MOST_RUNS)
     owned: dict[tuple[str, str], run_owners.Owned] = {}
-    for cluster in found["cluster"].unique():
-        of_cluster = found.loc[found["cluster"] == cluster, "run_id"].tolist()
-        of_runs = ask(run_owners.of_runs, str(cluster), of_cluster)
-        owned |= {(str(cluster), run_id): each for run_id, each in of_runs.items()}
-    return [_run(row, owned, watch.now) for row in found.to_dict("records")]
+    for cluster in {run.cluster for run in found}:
+        of_cluster = [run.run_id for run in found if run.cluster == cluster]
+        of_runs = ask(run_owners.of_runs, cluster, of_cluster)
+        owned |= {(cluster, run_id): each for run_id, each in of_runs.items()}
+    return [_run(run, owned.get((run.cluster, run.run_id)), watch.now) for run in found]
 
 
-def _run(
-    row: Mapping[object, object], owned: Mapping[tuple[str, str], run_owners.Owned], now: datetime
-) -> Run:
-    name = (str(row["cluster"]), str(row["run_id"]))
-    known, at = owned.get(name), row["last_at"]
-    last_at = None if not isinstance(at, datetime) or pd.isna(at) else at
-    return Run(
-        *name,
-        int(str(row["n_rows"])),
-        int(str(row["n_ranks"])),
-        last_at,
-        None if known is None else known.user,
-        over_at(known, last_at, now),
-    )
+def _run(run: run_levels.Logging, owned: run_owners.Owned | None, now: datetime) -> Run:
+    user = None if owned is None else owned.user
+    return Run(*run, user, over_at(owned, run.last_at, now))
 
 
 def over_at(

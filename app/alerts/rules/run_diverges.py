@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from analytics.training.stability.course import Logged
 from analytics.training.stability.judged import DIVERGED_ROWS, Stability, stability
 from app.alerts.past import of_seconds, reached
 from app.alerts.rule import Episode, Found, Rule
 from app.alerts.runs import looked_at
 from app.answers.fleet.actions import rows
-from app.answers.training import logged
 from app.answers.training.stability import SERIES, TITLES
 from app.words import numbers
+from data.queries import run_levels, training
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from analytics.frames import Columns
     from analytics.training.stability import judged
-    from analytics.training.stability.course import Logged
     from app.alerts.rule import Watch
     from app.alerts.runs import Run
     from app.ask import Ask
@@ -43,26 +46,40 @@ class Judged(NamedTuple):
     found: Stability
 
 
-def of_run(store: Store, cluster: str, run_id: str) -> Judged:
-    """What the loss, the gradient norm and the loss scale of a run show."""
-    log = logged.of_store(store, cluster, run_id, plain=True).logged
-    return Judged(log, stability(log))
+def of_undated(store: Store, cluster: str, run_id: str) -> Columns:
+    """The levels of a run whose log states no times."""
+    return training.steps(store, cluster, run_id)
 
 
 def find(ask: Ask, watch: Watch) -> Found:
     """Times in which one of the runs that logged last was beyond recovering by itself."""
-    seen = [run for run in looked_at(ask, watch) if run.n_rows]
+    seen = looked_at(ask, watch)
     if not seen:
         return Found(blind=BLIND)
-    found: list[Episode] = []
-    can_judge = False
-    for run in seen:
-        judged = ask(of_run, run.cluster, run.run_id)
-        can_judge |= bool(judged.found.n_judged)
-        found += _episodes(run, judged, watch)
-    if not found and not can_judge:
+    judged = {run: _judged(held) for run, held in _logged(ask, seen)}
+    found = [episode for run, each in judged.items() for episode in _episodes(run, each, watch)]
+    if not found and not any(each.found.n_judged for each in judged.values()):
         return Found(blind=NOTHING_LOGGED)
     return Found(reached(found, watch))
+
+
+def _logged(ask: Ask, seen: Sequence[Run]) -> Iterator[tuple[Run, Columns]]:
+    """What each run logged."""
+    dated = [run for run in seen if run.last_at is not None]
+    for cluster in sorted({run.cluster for run in dated}):
+        of_cluster = {run.run_id: run for run in dated if run.cluster == cluster}
+        held = ask(run_levels.levels, cluster, sorted(of_cluster))
+        yield from ((of_cluster[run_id], columns) for run_id, columns in held.items())
+    for run in seen:
+        if run.last_at is None:
+            yield run, ask(of_undated, run.cluster, run.run_id)
+
+
+def _judged(held: Columns) -> Judged:
+    values = {name: held[name] for name in run_levels.LEVELS if not np.isnan(held[name]).all()}
+    log = Logged(held["step"].astype(np.int64), held["logged_at"], values,
+                 held["event"].astype(np.int8))  # fmt: skip
+    return Judged(log, stability(log))
 
 
 def _episodes(run: Run, judged: Judged, watch: Watch) -> Iterator[Episode]:

@@ -39,9 +39,9 @@ class RunLog:
     notices: tuple[str, ...] = ()
 
 
-def of_store(store: Store, cluster: str, run_id: str, *, plain: bool = False) -> RunLog:
-    """A run of the store; `plain`: without its further series, which have to be looked for."""
-    further = () if plain else tuple(training.further_series(store, cluster, run_id))
+def of_store(store: Store, cluster: str, run_id: str) -> RunLog:
+    """A run of the store."""
+    further = tuple(training.further_series(store, cluster, run_id))
     found = training.steps(store, cluster, run_id, further)
     values = {name: found[name] for name in (*NUMBERS, *further)}
     values = {name: value for name, value in values.items() if not np.isnan(value).all()}
