@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 HOURS = 24
 FACTORS = (1.5, 2.0, 4.0)
 """Rates (of a share: odds) over the bound of the reference that are looked for."""
+SHIFTS = (0.5, 1.0)
+"""Deviations of a day above the bound of the reference of a mean that are looked for."""
+MOST_DEVIATION = 3.0
+"""Deviations that one day counts as at most: one bad day is no change."""
+LEAST_MEAN = 1e-3
+"""Below it a mean is taken as that."""
 RETURNED = math.log(20.0)
 """Evidence that ends an alarm: so often it is better told by the reference than by the alarm."""
 MOST_OF_HOUR, MOST_TIMES = 2.0, 3.0
@@ -65,7 +71,7 @@ class Series:
 
 
 class Odds(NamedTuple):
-    """Logarithms of odds for each alternative: (n_alternatives, n_hours)."""
+    """Logarithms of odds for each alternative: (n_alternatives, n_days)."""
 
     gain: Floats
     """Of one occurrence."""
@@ -79,10 +85,10 @@ def odds(reference: Reference, family: Family, factors: tuple[float, ...]) -> Od
     log_factor = np.log(np.array(factors))[:, None]
     rise = np.array(factors)[:, None] - 1.0
     upper = np.where(reference.judged, reference.upper, 0.0)
-    scatter = np.where(reference.judged, reference.scatter, 1.0)
+    temper = np.where(reference.judged, reference.temper, 1.0)
     cost = rise * upper if family == "rate" else np.log1p(rise * np.minimum(upper, 1.0))
     gain = np.where(reference.judged, log_factor, 0.0)
-    return Odds(gain / scatter, cost / scatter)
+    return Odds(gain / temper, cost / temper)
 
 
 def changes(
@@ -99,8 +105,14 @@ def changes(
 
     with n_t occurrences in exposure e_t during hour t, u_t the bound of the reference and phi_t
     its scatter, and rho_j the alternatives 1.5, 2 and 4. Of a share rho are odds, and the cost of
-    a trial is log(1 + (rho - 1) u). The alarm is raised at the first t at which the mean of the
-    M^(j) reaches `hours_per_false_alarm`. As long as the true figure is at most u, whatever it is,
+    a trial is log(1 + (rho - 1) u). Of a mean of values x
+
+    .. math:: \\log L^{(j)}_t = (k_j z_t - k_j^2 / 2) / \\phi_t, \\quad
+        z_t = \\min(3, (x_t - u_t) / s_t)
+
+    with k of 0.5 and 1, s the deviation of a value in the reference, and phi the scatter of weeks
+    over that of days. The alarm is raised at the first t at which the mean of the M^(j) reaches
+    `hours_per_false_alarm`. As long as the true figure is at most u, whatever it is,
     the mean of M - t falls, and so the mean time to an alarm is at least as many hours
     (Shiryaev-Roberts e-detector). Powers 1 / phi <= 1 keep this, and keep groups of failures from
     counting as so many; so does a cap on the occurrences of one hour, two or three times what u
@@ -192,10 +204,13 @@ def _first_alarm(
     series: Series, before: Reference, factors: tuple[float, ...], start: int, threshold: float
 ) -> tuple[int, int] | None:
     """The hour from which on it was, and that of the first alarm from `start` on."""
-    of_day = odds(before, series.family, factors)
-    day = np.arange(start, len(series.count)) // HOURS
-    exposure = series.exposure[start:]
-    logs = of_day.gain[:, day] * _capped(series, before, start) - of_day.cost[:, day] * exposure
+    day, exposure = np.arange(start, len(series.count)) // HOURS, series.exposure[start:]
+    if series.family == "mean":
+        logs = _of_mean(series, before, start)
+    else:
+        of_day = odds(before, series.family, factors)
+        counted = _capped(series, before, start)
+        logs = of_day.gain[:, day] * counted - of_day.cost[:, day] * exposure
     after = np.cumsum(logs, axis=1)
     earlier = after - logs
     looked = np.where(before.judged[day] & (exposure > 0), 0.0, -np.inf)
@@ -213,12 +228,25 @@ def _first_alarm(
 def _capped(series: Series, before: Reference, start: int) -> Floats:
     """Counts, of which one hour has at most three times what the bound lets expect, or two."""
     count = series.count[start:]
-    if series.family == "share":
+    if series.family != "rate":
         return count
     day = np.arange(start, len(series.count)) // HOURS
     expected = np.nan_to_num(before.upper[day]) * series.exposure[start:]
     most: Floats = np.minimum(count, np.maximum(MOST_OF_HOUR, MOST_TIMES * expected))
     return most
+
+
+def _of_mean(series: Series, before: Reference, start: int) -> Floats:
+    """(k z - k^2 / 2) / temper of the values of a mean, z deviations above the bound."""
+    day, exposure = np.arange(start, len(series.count)) // HOURS, series.exposure[start:]
+    known = before.judged[day] & (exposure > 0)
+    value = series.count[start:] / np.where(known, exposure, 1.0)
+    usual = np.clip(before.value[day], LEAST_MEAN, 1.0 - LEAST_MEAN)
+    spread = np.sqrt(before.scatter[day] * usual * (1.0 - usual))
+    deviation = np.minimum((value - before.upper[day]) / spread, MOST_DEVIATION)
+    shift = np.array(SHIFTS)[:, None]
+    logs: Floats = (shift * deviation - shift**2 / 2.0) / before.temper[day]
+    return np.where(known, logs, 0.0)
 
 
 def _change(series: Series, before: Reference, since: int, raised: int) -> Change:
@@ -231,14 +259,9 @@ def _change(series: Series, before: Reference, since: int, raised: int) -> Chang
     level = math.sqrt(before.upper[day] * max(now, before.upper[day]))
     rest = slice(raised + 1, min(len(series.count), raised + 1 + MOST_HOURS))
     count, exposure = series.count[rest], series.exposure[rest]
-    if series.family == "rate":
-        logs = (level - usual) * exposure - math.log(level / max(usual, 1e-12)) * count
-    else:
-        level, usual = (min(max(each, 1e-6), 1.0 - 1e-6) for each in (level, usual))
-        kept = math.log((1.0 - usual) / (1.0 - level))
-        logs = kept * exposure - (kept + math.log(level / usual)) * count
-    path = np.cumsum(logs / scatter)
-    back = path - np.minimum.accumulate(path - logs / scatter) >= RETURNED
+    logs = _for_return(series.family, count, exposure, usual=usual, level=level, scatter=scatter)
+    path = np.cumsum(logs / before.temper[day])
+    back = path - np.minimum.accumulate(path - logs / before.temper[day]) >= RETURNED
     ended = None
     if back.any():
         ended = raised + 1 + int(np.argmax(back))
@@ -249,3 +272,19 @@ def _change(series: Series, before: Reference, since: int, raised: int) -> Chang
                       float(series.exposure[since:until].sum()), float(scatter),
                       series.family)  # fmt: skip
     return Change(since, raised, ended, figure, before.at(day, series.family))
+
+
+def _for_return(
+    family: Family, count: Floats, exposure: Floats, *, usual: float, level: float, scatter: float
+) -> Floats:
+    """Log likelihood of the usual figure over that of the level of an alarm."""
+    if family == "rate":
+        return (level - usual) * exposure - math.log(level / max(usual, 1e-12)) * count
+    level, usual = (min(max(each, LEAST_MEAN), 1.0 - LEAST_MEAN) for each in (level, usual))
+    if family == "mean":
+        value = count / np.where(exposure > 0, exposure, 1.0)
+        variance = scatter * usual * (1.0 - usual)
+        logs: Floats = ((value - level) ** 2 - (value - usual) ** 2) / (2.0 * variance)
+        return np.where(exposure > 0, logs, 0.0)
+    kept = math.log((1.0 - usual) / (1.0 - level))
+    return kept * exposure - (kept + math.log(level / usual)) * count

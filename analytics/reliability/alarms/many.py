@@ -79,7 +79,7 @@ def fleet_reference(thing: Ints, hour: Ints, exposure: Floats) -> Reference:
     one, all_of = (references(each, exposure, family="rate") for each in (starts, counted))
     with np.errstate(divide="ignore", invalid="ignore"):
         usual = np.where(one.judged, np.maximum(1.0, all_of.count / one.count), np.nan)
-    return Reference(one.count, one.exposure, usual, one.value, one.upper)
+    return Reference(one.count, one.exposure, usual, usual, one.value, one.upper)
 
 
 def standing_out(

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from analytics.arrays import Bools, Floats, Ints
 
-Family = Literal["rate", "share"]
-"""A rate: counts in exposure, of any size. A share: of what was tried, from 0 to 1."""
+Family = Literal["rate", "share", "mean"]
+"""A rate: counts in exposure, of any size. A share: of what was tried, each so or not. A mean: of
+values from 0 to 1, one a unit of exposure, which may scatter less than what is so or not."""
 DAYS, GAP_DAYS = 90, 7
 """Length of a reference, and days between it and the day that is judged: what begins slowly does
 not raise what it is compared with."""
@@ -26,6 +27,8 @@ LEAST_DAYS = 28
 """Days with exposure without which there is no reference."""
 LEAST_COUNT, LEAST_TRIALS = 10.0, 30.0
 """Occurrences of a rate, and trials of a share, without which there is none."""
+LEAST_SCATTER = 1e-3
+"""Of a mean that never changed: chance is not known to be none."""
 WEEK = 7
 TAIL = (1.0 - CONF_LEVEL) / 2.0
 
@@ -38,7 +41,11 @@ class Reference:
     exposure: Floats
     """In the unit of the rate; trials of a share."""
     scatter: Floats
-    """How many times more than chance the counts scatter over days or weeks, the larger; >= 1."""
+    """How many times more than chance the counts scatter over days or weeks, the larger; at least 1
+    but of a mean."""
+    temper: Floats
+    """By what evidence is divided: the scatter; of a mean that of weeks over that of days, for what
+    is so on one day often is on the next; >= 1."""
     value: Floats
     upper: Floats
     """Upper bound of the interval, above which the figure has changed."""
@@ -118,21 +125,24 @@ def references(
     counted = validate.nonnegative_array("count", count)
     exposed = validate.nonnegative_array("exposure", exposure)
     validate.same_length(count=counted, exposure=exposed)
-    if family == "share" and (counted > exposed * (1.0 + 1e-9)).any():
+    if family != "rate" and (counted > exposed * (1.0 + 1e-9)).any():
         place = int(np.argmax(counted - exposed))
         raise OutOfRangeError(
-            "count", "at most the exposure, of a share", counted[place], "pass trials as exposure"
+            "count", "at most the exposure", counted[place], "pass trials as exposure"
         )
     usable = np.ones(len(counted), bool) if usable is None else np.asarray(usable, bool)
     sums = _Sums.of(np.where(usable, counted, 0.0), np.where(usable, exposed, 0.0), days)
     enough = sums.n_days >= LEAST_DAYS
-    enough &= sums.n >= LEAST_COUNT if family == "rate" else sums.e >= LEAST_TRIALS
+    if family != "mean":
+        enough &= sums.n >= LEAST_COUNT if family == "rate" else sums.e >= LEAST_TRIALS
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(enough, sums.n / sums.e, np.nan)
-        scatter = np.maximum(1.0, np.fmax(sums.scatter(rate, family), 1.0))
-    scatter = np.where(enough, scatter, np.nan)
+        of_days, of_weeks = sums.scatter(rate, family)
+        scatter = np.fmax(np.fmax(of_days, of_weeks), LEAST_SCATTER if family == "mean" else 1.0)
+        temper = np.fmax(of_weeks / of_days, 1.0) if family == "mean" else scatter
+    scatter, temper = (np.where(enough, each, np.nan) for each in (scatter, temper))
     _, upper = bounds(sums.n, sums.e, scatter, family)
-    return Reference(sums.n, sums.e, scatter, rate, upper)
+    return Reference(sums.n, sums.e, scatter, temper, rate, upper)
 
 
 class _Sums(NamedTuple):
@@ -162,16 +172,15 @@ class _Sums(NamedTuple):
             squares(n, e, last), squares(week_n, week_e, weeks),
         )  # fmt: skip
 
-    def scatter(self, rate: Floats, family: Family) -> Floats:
-        """Pearson's statistic over its expectation, of days or weeks, whichever is larger."""
+    def scatter(self, rate: Floats, family: Family) -> tuple[Floats, Floats]:
+        """Pearson's statistic over its expectation, of days and of weeks."""
         spread = rate if family == "rate" else rate * (1.0 - rate)
 
         def of(nn: Floats, ne: Floats, ee: Floats, e: Floats) -> Floats:
             phi: Floats = (nn - 2.0 * rate * ne + rate**2 * ee) / (spread * e)
             return phi
 
-        found: Floats = np.fmax(of(*self.of_days), of(*self.of_weeks))
-        return found
+        return of(*self.of_days), of(*self.of_weeks)
 
 
 def _rolling(values: Floats) -> Floats:
@@ -202,7 +211,7 @@ def bounds(
             rest = np.maximum(e - n, 0.0)
             lower = special.betaincinv(n / phi, rest / phi + 1.0, TAIL)
             upper = special.betaincinv(n / phi + 1.0, rest / phi, 1.0 - TAIL)
-            upper = np.where(rest <= 0, 1.0, upper)
+            upper = np.where((rest <= 0) & np.isfinite(phi), 1.0, upper)
     return np.where(n <= 0, 0.0, lower), upper
 
 
