@@ -23,6 +23,13 @@ _OF_INCIDENTS = """
 """The living incident of each failed attempt that is in one."""
 _EXPOSED = """cluster = $cluster AND failed_at IS NOT NULL AND (job_gpus > 0 OR cluster NOT IN (
   SELECT cluster FROM clusters WHERE basis = 'gpu_time'))"""
+_AS_DERIVED = """
+verdict AS NOT MATERIALIZED (
+  SELECT * REPLACE (coalesce(derived_cause, cause) AS cause,
+    coalesce(derived_domain, domain) AS domain, coalesce(derived_method, method) AS method)
+  FROM failures)
+"""
+"""Verdicts where nobody decided any: no join, which on a million costs as much as all the rest."""
 _WITHOUT_JOBS = """cluster = $cluster AND start_at IS NOT NULL
   AND cluster IN (SELECT cluster FROM clusters WHERE basis = 'node_failures')"""
 
@@ -36,6 +43,11 @@ class Ends(NamedTuple):
     """Until when jobs are recorded, or failures where no jobs are; None without either."""
     gpus_known: bool
     """Whether any job states GPUs."""
+
+
+def _verdicts(store: Store) -> str:
+    """The common table `verdict`, as people decided."""
+    return VERDICTS if store.said.decided() else _AS_DERIVED
 
 
 def ends(store: Store, selection: Selection) -> Ends | None:
@@ -62,7 +74,7 @@ def struck(store: Store, selection: Selection) -> Columns:
     one thing in one hour, is an occurrence.
     """
     return store.columns(
-        f"""WITH {ARRANGED}, {VERDICTS},
+        f"""WITH {ARRANGED}, {_verdicts(store)},
             item AS (
               SELECT failed_at, ({INFRASTRUCTURE}) AS infra, ({UNEXPLAINED}) AS unexplained,
                 coalesce(incident_id, concat_ws('/', coalesce(job_user, verdict.node, job),
@@ -86,7 +98,7 @@ def struck(store: Store, selection: Selection) -> Columns:
 def node_hours_struck(store: Store, selection: Selection) -> Columns:
     """Hours (since 1970-01-01 UTC) in which infrastructure failed on a node: columns node, hour."""
     return store.columns(
-        f"""WITH {VERDICTS}
+        f"""WITH {_verdicts(store)}
             SELECT DISTINCT node, {_HOUR.format("failed_at")} AS hour FROM verdict
             WHERE node IS NOT NULL AND {_EXPOSED} AND {INFRASTRUCTURE}
             UNION
@@ -127,7 +139,7 @@ def run_attempts(store: Store, selection: Selection, *, run: str) -> Columns:
     """Attempts of a run, by its id or the name of its jobs: columns start_at, end_at (while it runs
     until when that is known), failed (infrastructure ended it), runs, user; in order of time."""
     return store.columns(
-        f"""WITH {VERDICTS}
+        f"""WITH {_verdicts(store)}
             SELECT start_at, coalesce(end_at, as_of_at) AS end_at, end_at IS NULL AS runs,
               coalesce(infra, false) AS failed, "user"
             FROM jobs JOIN clusters USING (cluster) LEFT JOIN (
@@ -142,7 +154,7 @@ def run_attempts(store: Store, selection: Selection, *, run: str) -> Columns:
 def first_causes(store: Store, selection: Selection) -> list[tuple[str, str, str, datetime, int]]:
     """When each cause was first seen: cause, domain, method of the first, when, and failures."""
     return store.rows(
-        f"""WITH {VERDICTS}
+        f"""WITH {_verdicts(store)}
             SELECT cause, any_value(domain), arg_min(method, failed_at), min(failed_at), count(*)
             FROM verdict
             WHERE {_EXPOSED} AND {NOT_BY_ITS_USER} AND domain <> 'unknown' AND cause <> 'unknown'
@@ -169,7 +181,7 @@ class LargeFailure(NamedTuple):
 def large_failures(store: Store, selection: Selection, *, gpus: int) -> list[LargeFailure]:
     """Attempts of so many GPUs and more that hardware or a lost node ended, in order of time."""
     rows = store.rows(
-        f"""WITH {ARRANGED}, {VERDICTS}
+        f"""WITH {ARRANGED}, {_verdicts(store)}
             SELECT job, job_user, job_gpus, failed_at, verdict.node, verdict.cause,
               epoch(failed_at - job_start_at) / 3600, incident_id, incidents.end_at
             FROM verdict LEFT JOIN ({_OF_INCIDENTS}) AS held USING (cluster, attempt_key)

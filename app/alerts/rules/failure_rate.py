@@ -31,9 +31,11 @@ def find(ask: Ask, watch: Watch) -> Found:
     the quarter that ended a week before; days on which fewer kinds of records were collected than
     on the day that is judged are no reference."""
     blind = figures.unseen(ask, watch, WHAT)
+    if blind is not None:
+        return Found(blind=blind)
     looked = figures.hours(ask, watch)
-    if blind or isinstance(looked, str):
-        return Found(blind=blind or f"{WHAT} {looked}")
+    if isinstance(looked, str):
+        return Found(blind=f"{WHAT} {looked}")
     struck = ask(alarms.struck, watch.selection)
     series = Series(looked.counts(struck["infra_hour"]), looked.exposure, "rate")
     bits, _ = figures.seen_by(ask, watch, looked.days)

@@ -30,9 +30,11 @@ LEAST_NODES = 4
 def find(ask: Ask, watch: Watch) -> Found:
     """Times at which a node failed more than three times as often as the fleet did."""
     blind = figures.unseen(ask, watch, WHAT)
+    if blind is not None:
+        return Found(blind=blind)
     looked = figures.hours(ask, watch)
-    if blind or isinstance(looked, str):
-        return Found(blind=blind or f"{WHAT} {looked}")
+    if isinstance(looked, str):
+        return Found(blind=f"{WHAT} {looked}")
     rows = ask(alarms.node_hours_struck, watch.selection)
     if not len(rows["node"]):
         return Found(blind=f"{WHAT} cannot be judged: no failure names its node")

@@ -24,9 +24,11 @@ def find(ask: Ask, watch: Watch) -> Found:
     """Times at which, of occurrences of failures, more had no known cause than the interval of the
     quarter that ended a week before allows."""
     blind = figures.unseen(ask, watch, WHAT)
+    if blind is not None:
+        return Found(blind=blind)
     looked = figures.hours(ask, watch)
-    if blind or isinstance(looked, str):
-        return Found(blind=blind or f"{WHAT} {looked}")
+    if isinstance(looked, str):
+        return Found(blind=f"{WHAT} {looked}")
     known, _ = figures.ends_at(ask, watch)
     if known is not None and known.basis == "node_failures":
         return Found(blind=f"{WHAT} cannot be judged: no job of this cluster was recorded")
