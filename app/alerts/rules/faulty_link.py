@@ -78,8 +78,8 @@ def _joined(
     """Episodes with the incident that their events belong to, the first of several."""
     bursts = ask(link_events.incidents, selection, since_at) if found else []
     of_node: dict[tuple[str, str], list[tuple[datetime, datetime, str]]] = {}
-    for cluster, node, *burst in bursts:
-        of_node.setdefault((cluster, node), []).append((burst[0], burst[1], burst[2]))
+    for cluster, node, first_at, last_at, incident_id in bursts:
+        of_node.setdefault((cluster, node), []).append((first_at, last_at, incident_id))
     joined = []
     for each in found:
         name = (each.named["cluster"], each.named["node"])
@@ -87,7 +87,7 @@ def _joined(
             (
                 incident_id
                 for first_at, last_at, incident_id in of_node.get(name, ())
-                if last_at >= each.since_at and (not each.ended_at or first_at < each.ended_at)
+                if last_at >= each.since_at and not (each.ended_at and first_at >= each.ended_at)
             ),
             None,
         )
@@ -118,14 +118,15 @@ def _episode(
     if raised is None:
         return
     last_at = max(each[1] for each in events)
+    n_times = numbers.counted(len(times), "stretch", "stretches")
     causes = dict.fromkeys(in_a_sentence(titles.get(each[2], each[2])) for each in events)
     yield Episode(
         rows.target("node", cluster, node),
         events[0][0],
         raised,
         last_at + CALM if last_at + CALM <= watch.now else None,
-        f"{node}: grave errors of {in_a_row(list(causes))} in {numbers.counted(len(times), 'stretch', 'stretches')}"
-        f" of ten minutes from {moments.minute(events[0][0])} to {moments.minute(last_at)} UTC, by "
+        f"{node}: grave errors of {in_a_row(list(causes))} in {n_times} of ten minutes from "
+        f"{moments.minute(events[0][0])} to {moments.minute(last_at)} UTC, by "
         "health events",
         "node",
         {"node": node, "cluster": cluster},
