@@ -70,7 +70,8 @@ class Deliveries(Alerts):
             except BlockingIOError:
                 yield False
             else:
-                yield True
+                with self._many_writes():
+                    yield True
         finally:
             os.close(opened)
 

@@ -1,4 +1,4 @@
-"""Slack's incoming webhooks: a text and blocks. It knows no ids: what comes twice is shown twice."""
+"""Slack's incoming webhooks: text and blocks. It knows no ids: what comes twice is shown twice."""
 
 from __future__ import annotations
 
