@@ -18,7 +18,7 @@ from data.errors import StoreError
 from data.state import State, audited
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
 Event = Literal["opened", "escalated", "resolved"]
@@ -34,8 +34,6 @@ _DELIVERIES = (
     "SELECT delivery_id, alert_id, event, receiver, message, made_at, n_tries, next_at, ended_at, "
     "outcome, said, n_unanswered FROM deliveries"
 )
-
-_EVALUATED = "alerts_evaluated_at"
 
 
 @dataclass(frozen=True)
@@ -142,6 +140,8 @@ class Evaluated:
     """Rules that were on."""
     blind: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Rule -> cluster -> why it could not be judged."""
+    figures: tuple[Figure, ...] = ()
+    """What every site graphs."""
 
 
 @contextmanager
@@ -198,7 +198,10 @@ class Alerts(State):
     def last_evaluated(self) -> Evaluated | None:
         """When the rules were last asked; None where they never were."""
         rows = self._read("SELECT value FROM facts WHERE name = :name", {"name": EVALUATED})
-        return Evaluated(**json.loads(rows[0][0])) if rows else None
+        if not rows:
+            return None
+        told = json.loads(rows[0][0])
+        return Evaluated(**told | {"figures": tuple(Figure(**one) for one in told["figures"])})
 
     def change(self, change: Change, evaluated: Evaluated, *, author: str) -> None:
         """Keeps what an evaluation found, in one transaction."""
@@ -266,24 +269,6 @@ class Alerts(State):
                 audited(
                     connection, login(), f"alert {answer.outcome}", detail | {"said": answer.said}
                 )
-
-    def note_evaluated(self, at: datetime, figures: Sequence[Figure] = ()) -> None:
-        """Notes when rules were last asked, and what every site graphs."""
-        told = {"at": at.isoformat(timespec="seconds"), "figures": [asdict(one) for one in figures]}
-        with self._writing() as connection:
-            connection.execute(
-                "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
-                "value = excluded.value",
-                (_EVALUATED, json.dumps(told)),
-            )
-
-    def evaluated(self) -> tuple[datetime, list[Figure]] | None:
-        """When rules were last asked, and the figures of then; None where they never were."""
-        rows = self._read("SELECT value FROM facts WHERE name = :name", {"name": _EVALUATED})
-        if not rows:
-            return None
-        told = json.loads(rows[0][0])
-        return datetime.fromisoformat(told["at"]), [Figure(**one) for one in told["figures"]]
 
 
 def _upsert(table: str, declared: type) -> str:

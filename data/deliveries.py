@@ -22,9 +22,9 @@ LOCK = "alerts.lock"
 _REMOVED = "deliveries_removed"
 """Fact that holds the counts of deliveries that were removed, by receiver."""
 _COUNTS = """
-SELECT receiver, count(*) - count(ended_at), count(*) FILTER (outcome = 'delivered'),
-  count(*) FILTER (outcome IN ('refused', 'given up')),
-  coalesce(sum(n_unanswered) FILTER (outcome = 'delivered'), 0)
+SELECT receiver, count(*) - count(ended_at), count(*) FILTER (WHERE outcome = 'delivered'),
+  count(*) FILTER (WHERE outcome IN ('refused', 'given up')),
+  coalesce(sum(n_unanswered) FILTER (WHERE outcome = 'delivered'), 0)
 FROM deliveries {where} GROUP BY receiver ORDER BY receiver
 """
 _OLD = "ended_at < :before AND alert_id NOT IN (SELECT alert_id FROM alerts WHERE {kept})"
@@ -70,7 +70,8 @@ class Deliveries(Alerts):
             except BlockingIOError:
                 yield False
             else:
-                yield True
+                with self._many_writes():
+                    yield True
         finally:
             os.close(opened)
 

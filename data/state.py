@@ -494,6 +494,17 @@ class State:
                 raise
             connection.execute("COMMIT")
 
+    @contextmanager
+    def _many_writes(self) -> Iterator[None]:
+        """While many writes follow one another: SQLite puts its log away when the last connection
+        leaves, which takes longer than a write.
+        """
+        with self._writing():
+            pass  # the file is there
+        with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
+            _version(connection)
+            yield
+
     def _make(self, access: Access) -> None:
         """Makes the file, if it is not there, before SQLite would for whoever the system lets read
         it; SQLite's log and index are for the same people. Where it cannot be made SQLite says why.

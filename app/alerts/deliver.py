@@ -90,11 +90,13 @@ def deliver(
     StoreError
         Where state.sqlite or the lock cannot be written.
     """
-    queue = Deliveries(root)
+    queue, now = Deliveries(root), clock()
+    queue.remove_before(now - KEPT)
+    if not site.alerts.receivers and not queue.waiting(now):
+        return Round()
     with queue.sending() as may:
         if not may:
             return Round(is_elsewhere=True)
-        now = clock()
         waiting = sorted(queue.waiting(now), key=lambda one: one.receiver)  # stable: oldest first
         failed = queue.failed_of(one.message["first"] for one in waiting)
         by_name = {receiver.name: receiver for receiver in site.alerts.receivers}
@@ -111,7 +113,6 @@ def deliver(
             done = list(pool.map(_Round.run, rounds))
             first = queue.first_told() if standing else []
             list(pool.map(lambda one: one.tell(first), standing))
-        queue.remove_before(now - KEPT)
         return sum(done, Round())
 
 

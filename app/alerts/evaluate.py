@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.errors import AnalysisError
-from app.alerts import deliver, life, queue
+from app.alerts import deliver, exposition, life, queue
 from app.alerts.rule import Found, Rule, Watch, select
 from app.alerts.rules import rules
 from app.ask import of_store, once
@@ -22,10 +23,9 @@ from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from app.ask import Ask
-    from data.alerts import Delivery
+    from data.alerts import Delivery, Figure
     from data.site import Site
 
 LONGEST_BACK = timedelta(days=3)
@@ -88,7 +88,8 @@ def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:
             (*_audited(held, changed),),
         )
         told_at = at.isoformat(timespec="seconds")
-        done = Evaluated(told_at, store.current.snapshot, len(chosen), blind)
+        graphed = _graphed(store, site, at)
+        done = Evaluated(told_at, store.current.snapshot, len(chosen), blind, graphed)
         kept.change(change, done, author=RULES)
     return Evaluation(
         at,
@@ -97,8 +98,26 @@ def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:
         n_opened=len(changed.keys() - held.keys()),
         n_resolved=sum(alert.resolved_at is not None for alert in changed.values()),
         blind=blind,
-        sent=deliver.deliver(root, site),
+        sent=_tell(root, site, at),
     )
+
+
+def _graphed(store: Store, site: Site, at: datetime) -> tuple[Figure, ...]:
+    """What Prometheus is told beside the alerts; asked only where it is."""
+    if not site.alerts.textfile:
+        return ()
+    from app.alerts import graphed  # here: it loads what MTTF does
+
+    selections = [Selection(cluster) for cluster in fleet.distinct(store, "cluster")]
+    return tuple(graphed.figures(of_store(store), selections, at))
+
+
+def _tell(root: Path, site: Site, at: datetime) -> deliver.Round:
+    """Sends what waits, and writes the file for Prometheus."""
+    sent = deliver.deliver(root, site)
+    if site.alerts.textfile:
+        exposition.write(Path(site.alerts.textfile), exposition.of_store(root, at))
+    return sent
 
 
 def _changed(

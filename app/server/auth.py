@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from app.server.sessions import Session, Sessions
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOGOUT = "/logout"
+METRICS = "/metrics"
+"""Asked by a program, which keeps no cookie: it shows the token each time."""
 LOGGED_IN = "x-faultline-session"
 """Header that tells the dashboard's pages that there is a session to end; never a client's own."""
 PERSON = "x-faultline-person"
@@ -119,6 +121,8 @@ class Gate:
             return _page(403, "Refused", "This request came from another site.")
         if self.access.tokens is None:
             return None
+        if request.scope["path"] == METRICS and session is None:
+            return self._of_program(request, self.access.tokens)
         token = _of_link(request.query_params.get("token"))
         if request.scope.get("method") not in {"GET", "HEAD"}:
             token = None
@@ -127,14 +131,31 @@ class Gate:
             if shown is not None or session is not None:
                 return self._let_in(request, session, shown)
         if session is None:
-            answer = _asks_for_token(request, wrong=bool(token))
-            if token is not None:
-                address = request.client.host if request.client else ""
-                answer.background = BackgroundTask(self._failed, address)
-            return answer
+            return self._refused(request, token, _asks_for_token(request, wrong=bool(token)))
         if request.scope["path"] == LOGOUT and request.scope.get("method") == "GET":
             return self._log_out(request, session)
         return None
+
+    def _of_program(
+        self, request: HTTPConnection, tokens: Mapping[str, str | None]
+    ) -> Response | None:
+        """None where the request shows a token, as a bearer (RFC 6750) or in its address."""
+        scheme, _, borne = request.headers.get("authorization", "").partition(" ")
+        bearer = borne.strip() if scheme.lower() == "bearer" else None
+        token = bearer or _of_link(request.query_params.get("token"))
+        if token and _shown(token, tokens) is not None:
+            return None
+        answer = PlainTextResponse(
+            "show a token: Authorization: Bearer TOKEN\n", 401, {"www-authenticate": "Bearer"}
+        )
+        return self._refused(request, token, answer)
+
+    def _refused(self, request: HTTPConnection, token: str | None, answer: Response) -> Response:
+        """An answer to who is not let in; a token that is wrong is taken down."""
+        if token is not None:
+            address = request.client.host if request.client else ""
+            answer.background = BackgroundTask(self._failed, address)
+        return answer
 
     def _log_out(self, request: HTTPConnection, session: Session) -> Response:
         """Ends the session of the request, where no other site sent the browser here."""

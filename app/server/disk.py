@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from app.alerts import exposition
 from data.current import read_current
 from data.errors import DataError
 from data.site import site_version
@@ -22,6 +24,8 @@ T = TypeVar("T")
 
 WITHIN_S = 0.15
 """Seconds that an answer is waited for; with them a request is answered within 0.2."""
+METRICS_WITHIN_S = 5.0
+"""Prometheus waits for ten, and nobody else with it."""
 
 
 class Beside(Generic[T]):
@@ -35,7 +39,7 @@ class Beside(Generic[T]):
         self._question = question
         self._out: asyncio.Future[T] | None = None
 
-    async def answer(self) -> T:
+    async def answer(self, within_s: float = WITHIN_S) -> T:
         """The answer.
 
         Raises
@@ -49,7 +53,7 @@ class Beside(Generic[T]):
             threading.Thread(
                 target=self._ask, args=(loop, self._out), daemon=True, name="beside the loop"
             ).start()
-        return await asyncio.wait_for(asyncio.shield(self._out), WITHIN_S)
+        return await asyncio.wait_for(asyncio.shield(self._out), within_s)
 
     def _ask(self, loop: asyncio.AbstractEventLoop, out: asyncio.Future[T]) -> None:
         try:
@@ -77,6 +81,7 @@ class Disk:
         self._current = Beside(lambda: read_current(store))
         self._site = Beside(lambda: site_version(store))
         self._said = Beside(State(store).version_of_answers)
+        self._metrics = Beside(lambda: exposition.of_store(store, datetime.now(UTC)))
         self._was_there = (store / "CURRENT").exists()  # before the loop begins
 
     async def standing(self) -> Standing | None:
@@ -108,3 +113,10 @@ class Disk:
             return None, "the store is gone"
         self._was_there = current is not None
         return current, None
+
+    async def metrics(self) -> str | None:
+        """What Prometheus reads; None where the store cannot be read, or not now."""
+        try:
+            return await self._metrics.answer(METRICS_WITHIN_S)
+        except (DataError, TimeoutError):
+            return None

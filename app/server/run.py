@@ -26,6 +26,7 @@ from app.server.auth import LOOPBACK_NAMES, Access, Gate
 from app.server.connections import BACKLOG, Connection
 from app.server.disk import Disk
 from app.server.front import Front
+from app.server.metrics import Metrics
 from app.server.tokens import ServeError
 from data import uploads
 from data.sandbox import landlock_missing
@@ -156,7 +157,8 @@ def serve(
             failed=failed.add,
         )
         disk = Disk(store)
-        before_it = [Middleware(Front, disk=disk), gate, Middleware(Assets, disk=disk)]
+        inside = [Middleware(Metrics, disk=disk), Middleware(Assets, disk=disk)]
+        before_it = [Middleware(Front, disk=disk), gate, *inside]
         dashboard = st.App(script, middleware=before_it)
         _raise_file_limit()
         sys.setswitchinterval(SWITCH_S)

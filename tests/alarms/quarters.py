@@ -88,7 +88,9 @@ class Quarter:
                 found += self._with_relapses(float(day), node)
         for day in self.draw.uniform(0, DAYS, self.draw.poisson(DAYS / 25)):
             begin = int(self.draw.integers(0, N_NODES - 8))  # a switch: many nodes within minutes
-            found += [(float(day) + k / 2000, begin + k, 0) for k in range(int(self.draw.integers(3, 8)))]
+            found += [
+                (float(day) + k / 2000, begin + k, 0) for k in range(int(self.draw.integers(3, 8)))
+            ]
         if self.plant is not None:
             found += self._planted(self.plant)
         return sorted(found)

@@ -25,7 +25,9 @@ class Receiver:
 
     port: int
     took: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
-    answer: Callable[[socket.socket], None] = lambda connection: connection.sendall(WELL)
+    answer: Callable[[socket.socket], object] = lambda connection: connection.sendall(WELL)
+    shown: list[tuple[str, bytes]] = field(default_factory=list)
+    """Path and body of what was taken: of all whose answer was not False."""
     before: Callable[[socket.socket], bool] = lambda connection: True
     """Whether a request is read at all."""
 
@@ -57,8 +59,10 @@ class _Handler(socketserver.BaseRequestHandler):
                     headers[name.lower()] = value
                 body = stream.read(int(headers.get("content-length", 0)))
             if line:
-                outer.took.append((line.split(" ")[1], headers, body))
-                outer.answer(self.request)
+                path = line.split(" ")[1]
+                outer.took.append((path, headers, body))
+                if outer.answer(self.request) is not False:
+                    outer.shown.append((path, body))
 
 
 class _Server(socketserver.ThreadingTCPServer):

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import email
-import email.policy
-import socketserver
-import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,69 +11,21 @@ from app.reports import mail
 from app.reports.report import Section
 from app.show import files
 from data.errors import DataError
+from tests.app.mail_server import receiving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from email.message import EmailMessage
     from pathlib import Path
 
     from app.reports.report import Report
-
-
-@dataclass
-class Received:
-    """What the receiver was told."""
-
-    port: int
-    refuses: bool = False
-    receivers: list[str] = field(default_factory=list)
-    login: str = ""
-    content: bytes = b""
-
-    @property
-    def message(self) -> EmailMessage:
-        return email.message_from_bytes(self.content, policy=email.policy.default)  # type: ignore[return-value]
-
-
-class _Handler(socketserver.StreamRequestHandler):
-    """As much of SMTP (RFC 5321) as a client needs to leave a message."""
-
-    def handle(self) -> None:
-        received: Received = self.server.received  # type: ignore[attr-defined]
-        self._say("220 test")
-        while line := self.rfile.readline().decode().strip():
-            verb = line.split(" ")[0].upper()
-            if verb == "EHLO":
-                self.wfile.write(b"250-test\r\n250 AUTH PLAIN\r\n")
-            elif verb == "AUTH":
-                received.login = base64.b64decode(line.split(" ")[2]).decode()
-                self._say("235 fine")
-            elif verb == "RCPT":
-                received.receivers.append(line)
-                self._say("550 unknown here" if received.refuses else "250 fine")
-            elif verb == "DATA":
-                self._say("354 go on")
-                lines = iter(self.rfile.readline, b".\r\n")
-                received.content = b"".join(one.removeprefix(b".") for one in lines)
-                self._say("250 taken")
-            elif verb == "QUIT":
-                self._say("221 bye")
-                return
-            else:
-                self._say("250 fine")
-
-    def _say(self, line: str) -> None:
-        self.wfile.write(f"{line}\r\n".encode())
+    from tests.app.mail_server import Received
 
 
 @pytest.fixture
 def receiver() -> Iterator[Received]:
     """A mail server that keeps what it gets."""
-    with socketserver.TCPServer(("127.0.0.1", 0), _Handler) as server:
-        server.received = Received(server.server_address[1])  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.received  # type: ignore[attr-defined]
-        server.shutdown()
+    with receiving() as received:
+        yield received
 
 
 def _site(root: Path, port: int, more: str = "") -> Path:
