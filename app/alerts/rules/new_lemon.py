@@ -11,7 +11,7 @@ from analytics.reliability.alarms.changes import HOURS
 from analytics.reliability.alarms.many import MARGIN, standing_out
 from app.alerts import figures
 from app.alerts.rule import Episode, Found, Rule
-from app.answers.fleet.actions.rows import target
+from app.answers.fleet.actions.action import target
 from app.words import numbers
 from data.queries import alarms, fleet
 
