@@ -15,6 +15,7 @@ from app.alerts.budgets import Course
 from app.alerts.rule import Found, Rule
 from app.answers.reliability import availability
 from data.filters import Selection
+from data.queries import availability as queries
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,7 +36,10 @@ def find(ask: Ask, watch: Watch) -> Found:
     aim, period = budgets.aimed(watch, "availability"), budgets.period(ask, watch)
     if aim is None or period is None:
         return Found(blind=budgets.NO_AIM if aim is None else budgets.NO_RECORD)
-    states = ask(availability.node_states, Selection(watch.selection.cluster, *period))
+    selection = Selection(watch.selection.cluster, *period)
+    if not ask(queries.is_recorded, selection):
+        return Found(blind=BLIND)
+    states = ask(availability.node_states, selection)
     if not len(states.state):
         return Found(blind=BLIND)
     return budgets.found(course(states, period[0], aim), watch)

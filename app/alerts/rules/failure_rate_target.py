@@ -36,7 +36,7 @@ def find(ask: Ask, watch: Watch) -> Found:
         return Found(blind=budgets.NO_AIM if aim is None else budgets.NO_RECORD)
     selection = Selection(watch.selection.cluster, *period)
     seen = ask(sight.sight, selection)
-    if seen.without:
+    if seen.none:
         return Found(blind=f"cannot be judged: {sight.why(seen)}")
     start_s = int(period[0].timestamp())
     n_hours = int((period[1] - period[0]).total_seconds()) // gone_wrong.HOUR_S
@@ -64,7 +64,7 @@ def course(failed: Failures, start_at: datetime, aim: float) -> Course:
         return poisson_rate(int(wrong[begin:end].sum()), float(exposure[begin:end].sum()))
 
     judge = of_batches(first[order], marks, exposure, aim, least=1.0)
-    return Course("failure_rate", aim, start_at, 1, wrong, exposure, judge, HOURLY_PAIRS, 72,
+    return Course("failure_rate", aim, start_at, 1, wrong, exposure, judge, HOURLY_PAIRS, 168,
                   wrong_in, "failure")  # fmt: skip
 
 

@@ -190,7 +190,7 @@ def _availability(store: Store, whole: Selection) -> Measured:
 def _failure_rate(store: Store, whole: Selection) -> Measured:
     """Failures per 1,000 node-days, as far as they could be seen."""
     seen = sight.sight(store, whole)
-    if seen.without:
+    if seen.none:
         return _none(sight.why(seen))
 
     of_period = _rate(store, whole, PERIOD_HOURS)
@@ -303,6 +303,13 @@ def answer(ask: Ask, selection: Selection) -> Answer:
 def table(shown: tuple[Target, ...]) -> Table:
     """A row a target."""
     return Rows(DESCRIBED, shown).table("targets", "Targets and error budgets", empty=NO_TARGET)
+
+
+def brief(shown: tuple[Target, ...]) -> Table:
+    """The same in short, for documents."""
+    kept = ("figure", "cluster", "aim", "measured", "interval", "left", "verdict")
+    described = [each for each in DESCRIBED if each.column.key in kept and "table" in each.on]
+    return Rows(described, shown).table("targets", "Targets", empty=NO_TARGET)
 
 
 def sentence(shown: tuple[Target, ...]) -> str:
