@@ -25,7 +25,8 @@ READERS = {"owner": 0o600, "group": 0o640, "all": 0o644}
 WRITERS = {"owner": 0o000, "group": 0o020}
 """Who may write -> what that adds."""
 _OURS = re.compile(
-    r"CURRENT|warehouse-.*|building-.*|(?:writer|alerts)\.lock|.*state\.sqlite.*|manifest\.json"
+    r"CURRENT|warehouse-.*|building-.*|(?:writer|alerts|evaluating)\.lock|"
+    r".*state\.sqlite.*|manifest\.json"
 )
 _FOLDERS = (METRICS, "models", "uploads")
 _NAMED = 3

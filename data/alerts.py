@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import secrets
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from data.access import access_of, make_file
 from data.audit import login
+from data.disk_full import disk_full
+from data.errors import StoreError
 from data.state import State, audited
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
 
 Event = Literal["opened", "escalated", "resolved"]
 Outcome = Literal["delivered", "refused", "given up"]
+LOCK = "evaluating.lock"
+EVALUATED = "alerts_evaluated"
+"""Fact of the last evaluation."""
 _ALERTS = (
     "SELECT alert_id, target, rules, cluster, severity, sentence, page, named, owner, since_at, "
-    "raised_at, opened_at, escalated_at, resolved_at FROM alerts"
+    "raised_at, opened_at, escalated_at, resolved_at, resolved_by FROM alerts"
 )
 _DELIVERIES = (
     "SELECT delivery_id, alert_id, event, receiver, message, made_at, n_tries, next_at, ended_at, "
     "outcome, said, n_unanswered FROM deliveries"
 )
-
-_EVALUATED = "alerts_evaluated_at"
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,13 @@ class Alert:
     opened_at: str
     escalated_at: str | None = None
     resolved_at: str | None = None
+    resolved_by: str | None = None
+    """Who said so; None where its evidence was gone by itself."""
+
+    @property
+    def since(self) -> datetime:
+        """Since when it has been so."""
+        return datetime.fromisoformat(self.since_at)
 
 
 @dataclass(frozen=True)
@@ -110,8 +125,48 @@ class Change:
     """New ones, and those that changed, whole."""
     deliveries: tuple[Delivery, ...] = ()
     """New ones."""
-    audited: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=())
+    audited: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """Action and detail of lines of the audit."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The last time that the rules were asked."""
+
+    at: str
+    """ISO, UTC."""
+    snapshot: int
+    n_rules: int
+    """Rules that were on."""
+    blind: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Rule -> cluster -> why it could not be judged."""
+    figures: tuple[Figure, ...] = ()
+    """What every site graphs."""
+
+
+@contextmanager
+def evaluating(root: Path) -> Iterator[None]:
+    """The right to evaluate the rules of a store; whoever has it is waited for.
+
+    Raises
+    ------
+    StoreError
+        Where the folder cannot be written.
+    """
+    path = root / LOCK
+    try:
+        make_file(path, access_of(root))
+        # no link is followed: what it leads to would be locked
+        lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise disk_full(error, root) or StoreError(
+            f"{root}: cannot be written ({error.strerror}): check access"
+        ) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def alert_id() -> str:
@@ -132,11 +187,6 @@ class Alerts(State):
         )
         return [_alert(row) for row in rows]
 
-    def one(self, alert_id: str) -> Alert | None:
-        """An alert by its id."""
-        rows = self._read(f"{_ALERTS} WHERE alert_id = :id", {"id": alert_id})
-        return _alert(rows[0]) if rows else None
-
     def last_of(self, targets: Collection[str]) -> dict[str, Alert]:
         """The latest alert of each of some targets that had any, resolved or not."""
         rows = self._read(
@@ -145,11 +195,22 @@ class Alerts(State):
         )
         return {alert.target: alert for alert in map(_alert, rows)}
 
-    def change(self, change: Change, *, author: str) -> None:
+    def last_evaluated(self) -> Evaluated | None:
+        """When the rules were last asked; None where they never were."""
+        rows = self._read("SELECT value FROM facts WHERE name = :name", {"name": EVALUATED})
+        if not rows:
+            return None
+        told = json.loads(rows[0][0])
+        return Evaluated(**told | {"figures": tuple(Figure(**one) for one in told["figures"])})
+
+    def change(self, change: Change, evaluated: Evaluated, *, author: str) -> None:
         """Keeps what an evaluation found, in one transaction."""
-        if not (change.alerts or change.deliveries or change.audited):
-            return
         with self._writing() as connection:
+            connection.execute(
+                "INSERT INTO facts VALUES (?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (EVALUATED, json.dumps(asdict(evaluated), sort_keys=True)),
+            )
             for alert in change.alerts:
                 connection.execute(_upsert("alerts", Alert), _values(alert))
             for delivery in change.deliveries:
@@ -208,24 +269,6 @@ class Alerts(State):
                 audited(
                     connection, login(), f"alert {answer.outcome}", detail | {"said": answer.said}
                 )
-
-    def note_evaluated(self, at: datetime, figures: Sequence[Figure] = ()) -> None:
-        """Notes when rules were last asked, and what every site graphs."""
-        told = {"at": at.isoformat(timespec="seconds"), "figures": [asdict(one) for one in figures]}
-        with self._writing() as connection:
-            connection.execute(
-                "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
-                "value = excluded.value",
-                (_EVALUATED, json.dumps(told)),
-            )
-
-    def evaluated(self) -> tuple[datetime, list[Figure]] | None:
-        """When rules were last asked, and the figures of then; None where they never were."""
-        rows = self._read("SELECT value FROM facts WHERE name = :name", {"name": _EVALUATED})
-        if not rows:
-            return None
-        told = json.loads(rows[0][0])
-        return datetime.fromisoformat(told["at"]), [Figure(**one) for one in told["figures"]]
 
 
 def _upsert(table: str, declared: type) -> str:

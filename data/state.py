@@ -43,6 +43,8 @@ RESOLVED = ("status", "resolved")
 """By which somebody says that nothing of it is left to do."""
 RULE = "rule:"
 """Begins a target that is a rule of alerts, which can be switched and muted."""
+SWITCHED = "switched"
+"""Field of a rule: on or off."""
 SNOOZED_UNTIL = "snoozed_until"
 """Field whose value, an ISO time in UTC, says until when somebody wants to hear no more of it."""
 _SCHEMA = """
@@ -65,7 +67,7 @@ CREATE TABLE IF NOT EXISTS alerts (
   alert_id TEXT PRIMARY KEY, target TEXT NOT NULL, rules TEXT NOT NULL, cluster TEXT NOT NULL,
   severity TEXT NOT NULL, sentence TEXT NOT NULL, page TEXT NOT NULL, named TEXT NOT NULL,
   owner TEXT, since_at TEXT NOT NULL, raised_at TEXT NOT NULL, opened_at TEXT NOT NULL,
-  escalated_at TEXT, resolved_at TEXT);
+  escalated_at TEXT, resolved_at TEXT, resolved_by TEXT);
 CREATE TABLE IF NOT EXISTS deliveries (
   delivery_id TEXT PRIMARY KEY, alert_id TEXT NOT NULL, event TEXT NOT NULL,
   receiver TEXT NOT NULL, message TEXT NOT NULL, made_at TEXT NOT NULL,

@@ -1,10 +1,22 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
+from app.actions.alerting import tell_alerts
 from app.actions.collecting import collect_sources
 from app.actions.demo import DemoBuilt, build_demo, load_demo, remove_demo, takes_demo
 from app.actions.examining import RunningExamination
 from app.actions.ledger import READER_WAIT_S, build_ledger
-from app.actions.people import FIELDS, OF_KIND, STATUSES, annotate, put_off, restore_said, undo
+from app.actions.people import (
+    FIELDS,
+    OF_KIND,
+    STATUSES,
+    annotate,
+    mute,
+    put_off,
+    resolve,
+    restore_said,
+    switch,
+    undo,
+)
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
@@ -62,6 +74,7 @@ __all__ = [
     "known_options",
     "load_demo",
     "login",
+    "mute",
     "names_ledger",
     "noted",
     "plan",
@@ -70,13 +83,16 @@ __all__ = [
     "put_off",
     "remove_demo",
     "rename_query",
+    "resolve",
     "restore_said",
     "roll_back",
     "save_query",
     "sources",
     "stated",
     "stated_by",
+    "switch",
     "takes_demo",
+    "tell_alerts",
     "to_forget",
     "undo",
 ]

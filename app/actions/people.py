@@ -16,7 +16,7 @@ from data.published import require_current
 from data.queries import targets
 from data.said import INTO, OF
 from data.site import load_site
-from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
+from data.state import ACKNOWLEDGED, RESOLVED, RULE, SNOOZED_UNTIL, SWITCHED, Annotation, State
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -95,17 +95,63 @@ def put_off(
     DataError
         Where it is no such target, or the days are not 1 to 366.
     """
-    if days is not None and not 1 <= days <= LONGEST_SNOOZE:
+    if days is not None:
+        return mute(root, target, days=days, author=author)
+    return _say(root, target, *ACKNOWLEDGED, author=author)
+
+
+def resolve(root: Path, target: str, *, author: str | None = None) -> Annotation:
+    """Says that nothing of a row is left to do; of an alert that it is resolved.
+
+    Raises
+    ------
+    DataError
+        Where it is no such target.
+    """
+    return _say(root, target, *RESOLVED, author=author)
+
+
+def mute(root: Path, target: str, *, days: float, author: str | None = None) -> Annotation:
+    """Lets nobody hear of a row, an alert or a rule (`rule:<name>`) for some days.
+
+    Raises
+    ------
+    DataError
+        Where it is no such target, or the days are not above 0 and at most 366.
+    """
+    if not 0 < days <= LONGEST_SNOOZE:
         raise DataError(f"--days must be 1 to {LONGEST_SNOOZE}, got {days}: acknowledge it instead")
+    until = datetime.now(UTC) + timedelta(days=days)
+    return _say(root, target, SNOOZED_UNTIL, until.isoformat(timespec="seconds"), author=author)
+
+
+def switch(root: Path, rule: str, *, on: bool, author: str | None = None) -> Annotation:
+    """Switches a rule of alerts on or off, whatever site.toml says of it; `undo` takes it back.
+
+    Raises
+    ------
+    DataError
+        Where there is no such rule.
+    """
+    return _say(root, f"{RULE}{rule}", SWITCHED, "on" if on else "off", author=author)
+
+
+def _say(root: Path, target: str, field: str, value: str, *, author: str | None) -> Annotation:
+    """Writes down what somebody says of a row, an alert or a rule."""
     require_current(root)
-    if not _ACTION.fullmatch(target):
+    if not _ACTION.fullmatch(target) and not _is_rule(target):
         with contextlib.closing(Store.open(root)) as store:
             target = _known(store, target)
-    field, value = ACKNOWLEDGED
-    if days is not None:
-        until = datetime.now(UTC) + timedelta(days=days)
-        field, value = SNOOZED_UNTIL, until.isoformat(timespec="seconds")
     return State(root).annotate(target, field, value, author=author or login())
+
+
+def _is_rule(target: str) -> bool:
+    """Whether a target is a rule; refuses one that there is not."""
+    if not target.startswith(RULE):
+        return False
+    from app.alerts.asked import rule_of  # here: what people say of incidents asks no rule
+
+    return bool(rule_of(target.removeprefix(RULE)))
 
 
 def undo(root: Path, annotation_id: str, *, author: str | None = None) -> Annotation:

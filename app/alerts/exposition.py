@@ -14,15 +14,15 @@ from datetime import datetime
 from itertools import product
 from typing import TYPE_CHECKING
 
+from app.alerts import life
 from app.alerts.rule import SEVERITIES
 from data.current import read_current
 from data.deliveries import Counts, Deliveries
 from data.disk_full import disk_full
 from data.errors import DataError
-from data.state import ACKNOWLEDGED, RULE, SNOOZED_UNTIL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from data.alerts import Alert, Figure
@@ -69,23 +69,17 @@ def of_store(root: Path, now: datetime) -> str:
 def told(root: Path, now: datetime) -> Told:
     """What is to be told of a store."""
     kept = Deliveries(root)
-    evaluated, current = kept.evaluated(), read_current(root)
-    said = [(row[1], row[4], row[5]) for row in kept.annotations()]
-    acknowledged = {target for target, *rest in said if tuple(rest) == ACKNOWLEDGED}
-    muted = {
-        target
-        for target, field, value in said
-        if field == SNOOZED_UNTIL and datetime.fromisoformat(value) > now
-    }
+    evaluated, current = kept.last_evaluated(), read_current(root)
+    said = life.Said.of(kept.annotations())
     return Told(
         [
-            (alert, _state(alert, acknowledged, muted))
+            (alert, life.state_of(alert, said, now))
             for alert in kept.all()
             if alert.resolved_at is None
         ],
         kept.counts(),
-        None if evaluated is None else evaluated[0],
-        () if evaluated is None else evaluated[1],
+        None if evaluated is None else datetime.fromisoformat(evaluated.at),
+        () if evaluated is None else evaluated.figures,
         None if current is None else datetime.fromisoformat(current.published_at),
     )
 
@@ -175,14 +169,6 @@ def _figures(figures: Iterable[Figure]) -> Iterator[str]:
                 samples.append(({"cluster": figure.cluster}, value))
     for place, (name, samples) in enumerate(by_name.items()):
         yield gauge(name, f"{_OF_FIGURE[place % 3].capitalize()}.", samples)
-
-
-def _state(alert: Alert, acknowledged: Collection[str], muted: Collection[str]) -> str:
-    """Whether somebody has taken it on, or wants to hear no more of it."""
-    rules = [f"{RULE}{name}" for name in alert.rules]
-    if alert.target in muted or (rules and all(rule in muted for rule in rules)):
-        return "muted"
-    return "acknowledged" if alert.target in acknowledged else "open"
 
 
 def _named(alert: Alert, state: str) -> dict[str, str]:

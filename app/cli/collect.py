@@ -72,6 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.notice(f"faultline collect: {outcome.told_rejected}")
         if outcome.error is not None:
             terminal.notice(f"faultline collect: {outcome.settings.name}: {outcome.error}")
+    for text in actions.tell_alerts(arguments.store):
+        terminal.notice(f"faultline collect: {text}")
     terminal.print_record(_record(outcomes) | {"notices": told}, arguments.format)
     return 2 if any(outcome.error for outcome in outcomes) else 0
 

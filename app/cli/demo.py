@@ -54,7 +54,7 @@ def _refuse_ignored(arguments: argparse.Namespace) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Builds it and prints jobs, nodes and seconds; or removes it."""
-    from app.actions import build_demo, remove_demo
+    from app.actions import build_demo, remove_demo, tell_alerts
     from data.synthetic import DemoSpec
 
     if arguments.remove:
@@ -69,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     spec = DemoSpec.of(arguments.jobs, arguments.nodes, arguments.days, arguments.seed)
     built = build_demo(arguments.store, spec, terminal.progress)
     terminal.progress_done()
+    for text in tell_alerts(arguments.store):
+        terminal.notice(f"faultline demo: {text}")
     if truth is not None:
         write_file(truth, json.dumps(built.truth.as_dict()).encode())
     result = {

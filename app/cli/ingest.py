@@ -102,6 +102,9 @@ def run(arguments: argparse.Namespace) -> int:
     for result in results:
         for text in filter(None, [result.told_rejected, *result.notices]):
             terminal.notice(f"{result.path}: {text}")
+    if results:
+        for text in actions.tell_alerts(arguments.store):
+            terminal.notice(f"faultline ingest: {text}")
     terminal.print_record(_record(results), arguments.format)
     return 2 if errors else 0
 

@@ -17,11 +17,11 @@ from app.words.periods import MARGIN
 from data.filters import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from datetime import datetime
 
+    from app.answers.fleet.actions.listed import Kept
     from app.reports.report import Report
-    from data.state import Annotation
     from data.store import Store
 
 
@@ -59,8 +59,8 @@ class Request:
     """Of the cluster, or of all clusters that are asked for."""
     now: datetime | None = None
     """When it is asked, for what is to be done now; the time of the clock where it is None."""
-    put_off: Sequence[Annotation] | None = None
-    """What people put off; None where that was not asked yet."""
+    beside: Kept | None = None
+    """What people put off, and open alerts; None where that was not asked yet."""
 
 
 @cache

@@ -44,7 +44,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
     answer = overview.answer(ask, selection)
     seen = _looked_back(selection)
     seen_during = Period(seen.from_at, seen.to_at, request.timezone)
-    to_do = listed.listed(ask, seen, now, timezone=request.timezone, said=request.put_off)
+    to_do = listed.listed(ask, seen, now, timezone=request.timezone, beside=request.beside)
     before = changed.answer(ask, selection, before_is=f"the {_span(selection)} before")
     return Report(
         kind="monday",

@@ -12,6 +12,7 @@ from base64 import b32encode
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from data.alerts import Alert
 from data.queries import targets as stored
 from data.state import Annotation, State
 from data.tables import people
@@ -91,6 +92,8 @@ class Names:
             return self.frame(value)
         if isinstance(value, Annotation):
             return self.annotation(value)
+        if isinstance(value, Alert):
+            return self.alert(value)
         if isinstance(value, dict):
             known = self.row(value) if "cluster" in value else value
             return {key: self.result(each) for key, each in known.items()}
@@ -112,6 +115,16 @@ class Names:
             author=self.user(one.author),
             undone_by=one.undone_by and self.user(one.undone_by),
             value=(self.user if one.field == "assignee" else self.text)(one.value),
+        )
+
+    def alert(self, one: Alert) -> Alert:
+        """What a rule told."""
+        writers = {"user": self.user, "run": self.id, "job": self.id, "account": self.account}
+        return replace(
+            one,
+            owner=one.owner and self.user(one.owner),
+            sentence=self.text(one.sentence),
+            named={key: writers.get(key, str)(name) for key, name in one.named.items()},
         )
 
     def nested(self, value: Any) -> Any:

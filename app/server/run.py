@@ -19,7 +19,7 @@ from starlette.middleware import Middleware
 from streamlit import config
 
 from analytics.errors import OutOfRangeError
-from app.server import ahead, daily, log, tokens
+from app.server import ahead, alerting, daily, log, tokens
 from app.server.assets import Assets
 from app.server.audit import AuditLine, FailedLogins, after
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
@@ -168,6 +168,7 @@ def serve(
         _remove_abandoned_uploads(store)
         daily.begin(store)
         ahead.begin(store)
+        alerting.begin(store)
         # uvicorn stops in good order, then raises the signal again: both end as Ctrl-C does.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):

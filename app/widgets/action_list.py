@@ -28,6 +28,7 @@ ICONS = {
     "node": "dns", "host": "dns", "incident": "bolt", "mass_failure": "groups",
     "cause": "trending_up", "source": "visibility_off", "straggler": "hourglass_top",
     "run": "show_chart", "suspect": "policy", "hang": "hourglass_disabled",
+    "alert": "notifications",
 }  # fmt: skip
 """The sign of each kind."""
 WIDTHS = (7, 2, 1, 3)
@@ -36,10 +37,10 @@ WIDTHS = (7, 2, 1, 3)
 def show(scope: Scope) -> None:
     """The list, the largest stake first."""
     now = datetime.now(UTC)
-    said = fresh(listed.decisions)  # they change no other answer, so that no cache knows of them
+    beside = fresh(listed.kept)
     known = whole(listed.found, scope.selection, scope.timezone)
     found = listed.listed(
-        ask, scope.selection, now, timezone=scope.timezone, said=said, known=known
+        ask, scope.selection, now, timezone=scope.timezone, beside=beside, known=known
     )
     what, stake, *_ = st.columns(WIDTHS, vertical_alignment="bottom")
     what.header("Do this now", anchor=False)

@@ -35,10 +35,12 @@ def place() -> DeltaGenerator:
 
 def show(at: DeltaGenerator, scope: Scope) -> None:
     """Verdict, commonest cause, loss and first action; drawn last, as the page is why one came."""
-    said = fresh(listed.decisions)
+    beside = fresh(listed.kept)
     seen = as_overview(scope.of_overview)
     known = whole(listed.found, seen, scope.timezone)
-    fleet = in_short(ask, seen, datetime.now(UTC), timezone=scope.timezone, said=said, known=known)
+    fleet = in_short(
+        ask, seen, datetime.now(UTC), timezone=scope.timezone, beside=beside, known=known
+    )
     colour, sign = LOOKS[fleet.verdict]
     badge = f":{colour}-badge[:material/{sign}: Fleet: {fleet.well[:1].lower()}{fleet.well[1:]}]"
     parts = []

@@ -19,6 +19,7 @@ class Page(NamedTuple):
 MENU: dict[str, tuple[Page, ...]] = {
     "Fleet": (
         Page("overview", "Overview", "dashboard"),
+        Page("alerts", "Alerts", "notifications"),
         Page("data", "Data", "database"),
     ),
     "Failures": (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -83,3 +84,16 @@ def allocation(
         {"cluster": cluster, "run": run_id, "step": step},
     )
     return rows[0] if rows else None
+
+
+def logged_at(
+    store: Store, cluster: str, run_id: str, steps: tuple[int, int]
+) -> tuple[datetime | None, datetime | None]:
+    """When the first rank logged the first of two steps, and the last rank the second; None where
+    no row states a time."""
+    ((first, last),) = store.rows(
+        f"""SELECT min(logged_at) FILTER (step = $first), max(logged_at) FILTER (step = $last)
+            FROM {_STEPS} AND step IN ($first, $last)""",
+        {"cluster": cluster, "run": run_id, "first": steps[0], "last": steps[1]},
+    )
+    return first, last

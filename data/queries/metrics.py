@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -136,3 +136,73 @@ def last_samples(store: Store, cluster: str | None = None, job_id: str | None = 
             )
         )
     return gridded(series)
+
+
+class Sampled(NamedTuple):
+    """An attempt of which the last samples are."""
+
+    attempt_key: str
+    job_id: str
+    user: str | None
+    nodes: tuple[str, ...]
+    """Those with samples."""
+    from_at: datetime
+    to_at: datetime
+    """The part of the last half hour of samples in which it ran."""
+    runs: bool
+    """It had not ended by then."""
+
+
+def last_sampled(
+    store: Store, cluster: str, *, least_nodes: int, least_minutes: float, most: int
+) -> list[Sampled]:
+    """Attempts that ran on so many nodes, for so long, in the half hour before the last sample of a
+    cluster; those on most nodes first."""
+    rows = store.rows(
+        f"""WITH last AS MATERIALIZED ({_LAST}),
+            sampled AS MATERIALIZED (
+              SELECT DISTINCT node FROM node_metrics, last
+              WHERE cluster = $cluster AND observed_at > last_at - to_minutes({MINUTES}))
+            SELECT attempt_key, any_value(job_id), any_value("user"),
+              list(DISTINCT node ORDER BY node) AS nodes,
+              max(greatest(held.start_at, last_at - to_minutes({MINUTES}))) AS from_at,
+              max(least(coalesce(held.end_at, last_at), last_at)) AS to_at,
+              bool_and(held.end_at IS NULL OR held.end_at > last_at) AS runs
+            FROM job_nodes AS held SEMI JOIN sampled USING (node)
+              JOIN last ON held.start_at <= last_at
+                AND (held.end_at IS NULL OR held.end_at > last_at - to_minutes({MINUTES}))
+              JOIN jobs USING (cluster, attempt_key)
+            WHERE cluster = $cluster GROUP BY attempt_key
+            HAVING len(nodes) >= $least_nodes AND to_at - from_at >= to_seconds($least_s)
+            ORDER BY len(nodes) DESC, attempt_key LIMIT {int(most)}""",
+        {"cluster": cluster, "least_nodes": least_nodes, "least_s": 60.0 * least_minutes},
+    )
+    return [Sampled(key, job, user, tuple(nodes), *rest) for key, job, user, nodes, *rest in rows]
+
+
+def samples_of(store: Store, cluster: str, attempt: Sampled) -> Samples:
+    """Samples of an attempt in its part of the last half hour; GPUs of a node are averaged."""
+    nodes = list(attempt.nodes)
+    found = store.columns(
+        """SELECT metric, list_position($nodes, node) - 1 AS machine, epoch(observed_at) AS at,
+             avg(reading) AS value
+           FROM node_metrics
+           WHERE cluster = $cluster AND list_contains($nodes, node)
+             AND observed_at > $from_at AND observed_at <= $to_at
+           GROUP BY ALL ORDER BY ALL""",
+        {"cluster": cluster, "nodes": nodes, "from_at": attempt.from_at, "to_at": attempt.to_at},
+    )
+    metrics, first = np.unique(found["metric"].astype(str), return_index=True)
+    bounds = [*first.tolist(), len(found["metric"])]
+    return gridded(
+        [
+            Series(
+                metric,
+                nodes,
+                np.asarray(found["machine"][begin:end], dtype=np.int64),
+                np.asarray(found["at"][begin:end], dtype=float),
+                np.asarray(found["value"][begin:end], dtype=float),
+            )
+            for metric, begin, end in zip(metrics.tolist(), bounds, bounds[1:], strict=False)
+        ]
+    )

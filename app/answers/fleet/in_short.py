@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from analytics.reliability.fleet_verdict import Verdict
+    from app.answers.fleet.actions.listed import Kept
     from app.answers.fleet.actions.rows import Action
     from app.ask import Ask
     from data.filters import Selection
-    from data.state import Annotation
 
 
 WITHOUT_UNIT = (numbers.UNKNOWN, ledger_parts.NOT_COMPUTED)
@@ -54,16 +54,16 @@ def in_short(
     now: datetime,
     *,
     timezone: str,
-    said: Sequence[Annotation],
+    beside: Kept,
     known: Sequence[Action],
 ) -> InShort:
     """The verdict, the commonest cause, the loss and the first action of a selection of Overview;
-    `said` and `known` as in `listed`."""
+    `beside` and `known` as in `listed`."""
     judged = overview.judged(ask, selection)
     blind = judged.verdict == "unknown" and judged.report.failures_known is None
     first = summary.commonest(ask(verdicts.summarised, selection))
     lost, *_ = ledger_parts.lost_to_failures(ask(ledger.if_built, selection), selection)
-    due = listed.listed(ask, selection, now, timezone=timezone, said=said, known=known).due
+    due = listed.listed(ask, selection, now, timezone=timezone, beside=beside, known=known).due
     return InShort(
         judged.verdict,
         CANNOT.capitalize() if blind else overview.WORDS[judged.verdict],

@@ -153,7 +153,7 @@ def make(choice: Choice, scope: Scope) -> Report | None:
         more: dict[str, Any] = {"about": choice.about, "redact": choice.redact}
         if kind.weekly:  # what is to be done changes with what people put off, and by the hour
             now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-            more |= {"now": now, "put_off": tuple(fresh(listed.decisions))}
+            more |= {"now": now, "beside": fresh(listed.kept)}
         return ask(kinds.report, kind.name, choice.of(scope.selection), **more)
     return None
 

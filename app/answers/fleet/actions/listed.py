@@ -12,6 +12,7 @@ from app.answers.content import Answer, Table
 from app.answers.described import JSON, Rows, field
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
+from app.answers.fleet.actions.alert_rows import opened, with_alerts
 from app.answers.fleet.actions.rows import (
     TITLES,
     Action,
@@ -30,7 +31,7 @@ from app.answers.reliability import sight
 from app.words import numbers
 from app.words.addresses import Place
 from app.words.plain import shortened
-from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
+from data.state import ACKNOWLEDGED, RESOLVED, SNOOZED_UNTIL, Annotation, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from app.answers.described import Surface
     from app.ask import Ask
     from app.words.periods import Period
+    from data.alerts import Alert
     from data.filters import Selection
     from data.store import Store
 
@@ -68,6 +70,15 @@ DESCRIBED = (
     field("stake_basis", "Counted", of="action.stake_basis"),
     field("state", "State", none="to do", on=TABULAR),
     field("state", of=lambda row: row["state"] or "due", on=JSON),
+    field(
+        "rules",
+        "Rules of alerts",
+        of=lambda row: ", ".join(row["action"].rules),
+        none="",
+        on=TABULAR,
+        wide=True,
+    ),
+    field("rules", of=lambda row: list(row["action"].rules), on=JSON),
     field("target", "Target", of="action.target", wide=True),
     field("page", of="action.page", on=JSON),
     field("named", of=lambda row: dict(row["action"].named), on=JSON),
@@ -97,7 +108,7 @@ class PutOff:
         """Who did what, and until when."""
         until = self.said.value if self.said.field == SNOOZED_UNTIL else ""
         if not until:
-            return f"acknowledged by {self.said.author}"
+            return f"{self.said.value} by {self.said.author}"
         return f"snoozed until {numbers.day(datetime.fromisoformat(until))} by {self.said.author}"
 
 
@@ -134,14 +145,26 @@ def first(rows: Sequence[Action], most: int) -> tuple[Action, ...]:
     return tuple(rows[place] for place in sorted(place for _, place in sorted(turns)[:most]))
 
 
-def decisions(store: Store) -> list[Annotation]:
+@dataclass(frozen=True)
+class Kept:
+    """What changes while the snapshot stays: no cache knows of it."""
+
+    said: tuple[Annotation, ...] = ()
     """What people said that puts a row off, and holds."""
+    alerts: tuple[Alert, ...] = ()
+    """Those that are not resolved."""
+
+
+def kept(store: Store) -> Kept:
+    """What people said of rows, and what the rules of alerts see."""
     said = (Annotation(*row) for row in State(store.root).annotations())
-    return [
+    holds = (
         annotation
         for annotation in said
-        if annotation.field == SNOOZED_UNTIL or (annotation.field, annotation.value) == ACKNOWLEDGED
-    ]
+        if annotation.field == SNOOZED_UNTIL
+        or (annotation.field, annotation.value) in (ACKNOWLEDGED, RESOLVED)
+    )
+    return Kept(tuple(holds), opened(store))
 
 
 def found(ask: Ask, selection: Selection, timezone: str) -> tuple[Action, ...]:
@@ -166,24 +189,34 @@ def listed(
     now: datetime,
     *,
     timezone: str = "UTC",
-    said: Sequence[Annotation] | None = None,
+    beside: Kept | None = None,
     known: Sequence[Action] | None = None,
 ) -> Listed:
     """Rows of every kind, the largest stake first; a row whose snooze has passed is due again.
 
-    `said` is what `decisions` says, `known` what `found` finds, where they were asked before.
+    `beside` is what `kept` says, `known` what `found` finds, where they were asked before.
     """
     known = found(ask, selection, timezone) if known is None else known
-    rows = sorted((*known, *of_collected(ask, selection, now)), key=rank)
+    beside = ask(kept) if beside is None else beside
+    told = (*known, *of_collected(ask, selection, now))
+    rows = sorted(with_alerts(told, beside.alerts, selection), key=rank)
     held: dict[str, Annotation] = {}
-    for annotation in ask(decisions) if said is None else said:
+    for annotation in beside.said:
         if annotation.field != SNOOZED_UNTIL or datetime.fromisoformat(annotation.value) > now:
             held.setdefault(annotation.target, annotation)
+    off = {row.target for row in rows if row.target in held and _holds(held[row.target], row)}
     return Listed(
-        tuple(row for row in rows if row.target not in held),
-        tuple(PutOff(row, held[row.target]) for row in rows if row.target in held),
+        tuple(row for row in rows if row.target not in off),
+        tuple(PutOff(row, held[row.target]) for row in rows if row.target in off),
         ask(sight.sight, selection),
     )
+
+
+def _holds(said: Annotation, row: Action) -> bool:
+    """Whether what somebody said of a thing is about what is so now: of what a rule sees, but for
+    an incident, only what was said since."""
+    is_incident = row.target.startswith("incident:")
+    return is_incident or said.field == SNOOZED_UNTIL or said.made_at >= row.since
 
 
 def _host(row: Action) -> tuple[str | None, str]:

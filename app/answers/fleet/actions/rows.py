@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "node", "host", "incident", "mass_failure", "cause", "source", "straggler", "run", "suspect",
-    "hang",
+    "hang", "alert",
 ]  # fmt: skip
 TITLES: Mapping[Kind, str] = {
     "node": "Lemon node",
@@ -59,6 +59,7 @@ TITLES: Mapping[Kind, str] = {
     "run": "Training run",
     "suspect": "Corruption suspect",
     "hang": "Hang",
+    "alert": "Alert",
 }
 """What each kind is called."""
 
@@ -88,6 +89,10 @@ class Action:
     source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was never read;
     then how long, or how many failures without a cause it could explain. Of a host without jobs: 3
     where an event was critical or fatal, else 1; then how often it was told."""
+    rules: tuple[str, ...] = ()
+    """Rules of alerts that see the same thing."""
+    since: str = ""
+    """Of what rules see: since when. What somebody said before silences nothing new."""
 
     @property
     def gpu_hours(self) -> float | None:

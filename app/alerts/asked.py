@@ -1,0 +1,143 @@
+"""What a rule would have told: the same episodes that it tells by, of the store's own past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from app.alerts.evaluate import clock, look
+from app.alerts.rules import rules
+from app.answers.content import Answer
+from app.answers.described import Rows, field
+from app.words import moments, numbers
+from app.words.addresses import Place
+from data.errors import DataError
+from data.queries import fleet
+from data.site import load_site
+from data.toml import nearest
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from app.alerts.rule import Episode, Rule
+    from app.ask import Ask
+    from data.site import Site
+    from data.store import Store
+
+DAYS = 90
+"""How much of the past is asked."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One time that it would have told."""
+
+    cluster: str
+    episode: Episode
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a rule would have told, of each cluster."""
+
+    rule: Rule
+    days: float
+    """Days of the past that there are records of, at most DAYS."""
+    told: tuple[Told, ...]
+    """The latest first."""
+    blind: tuple[tuple[str, str], ...]
+    """Cluster, and why it could not be judged there."""
+
+
+def rule_of(name: str) -> Rule:
+    """A rule by its name.
+
+    Raises
+    ------
+    DataError
+        Naming the nearest, where there is none of that name.
+    """
+    known = {rule.name: rule for rule in rules()}
+    if name not in known:
+        raise DataError(f"rule {name!r} is unknown: {nearest(name, known)}")
+    return known[name]
+
+
+def site_of(store: Store) -> Site:
+    """What site.toml says."""
+    return load_site(store.root)
+
+
+def clusters(store: Store) -> list[str]:
+    """The clusters of the store."""
+    return fleet.distinct(store, "cluster")
+
+
+def past(ask: Ask, rule: Rule, now: datetime, cluster: str | None = None) -> Past:
+    """Every time that a rule would have told in the last days before now, or before the records
+    end: it takes the share of the budget that it has, or would have were it on.
+    """
+    first, last = ask(fleet.extent)
+    as_of = ask(clock, now) if last is None else min(ask(clock, now), last)
+    from_at = as_of - timedelta(days=DAYS)
+    site = ask(site_of)
+    n_deciding = max(1, sum(each.decides for each in rules() if each.on or each == rule))
+    found = dict(look(ask, [rule], site, as_of, from_at=from_at, n_deciding=n_deciding))
+    told = [
+        Told(of, episode)
+        for (_, of), one in found.items()
+        for episode in one.episodes
+        if from_at <= episode.raised_at <= as_of and cluster in (None, of)
+    ]
+    blind = [(of, one.blind) for (_, of), one in found.items() if one.blind]
+    known = DAYS if first is None else (as_of - max(first, from_at)) / timedelta(days=1)
+    ordered = sorted(told, key=lambda one: one.episode.raised_at, reverse=True)
+    return Past(rule, max(0.0, known), tuple(ordered), tuple(blind))
+
+
+EPISODES = (
+    field("raised_at", "Would have told", "time", of="episode.raised_at"),
+    field("since_at", "So since", "time", of="episode.since_at"),
+    field("ended_at", "Until", "time", of="episode.ended_at", none="still so"),
+    field("cluster", "Cluster"),
+    field("sentence", "What", of="episode.sentence"),
+)
+
+
+def sentence(found: Past) -> str:
+    """How often, in how many days; refused where the records let the rule see nothing."""
+    days = f"in {numbers.counted(round(found.days), 'day')}"
+    if not found.told and found.blind:
+        return f"{found.rule.title} cannot be judged {days}: {found.blind[0][1].rstrip('.')}."
+    n = numbers.counted(len(found.told), "time")
+    at = f"; last on {moments.minute(found.told[0].episode.raised_at)} UTC" if found.told else ""
+    return f"{found.rule.title} would have told {n} {days}{at}."
+
+
+def answer(ask: Ask, name: str, now: datetime, cluster: str | None = None) -> Answer:
+    """What would a rule have told in the past 90 days?"""
+    found = past(ask, rule_of(name), now, cluster)
+    shown = Rows(EPISODES, found.told)
+    blind = tuple(f"{cluster}: {why}" for cluster, why in found.blind)
+    return Answer(
+        sentence(found),
+        blocks=(
+            shown.table(
+                "backtest",
+                "What it would have told",
+                empty="Nothing.",
+                wrapped=True,
+                places=tuple(Place(one.episode.page, one.episode.named) for one in found.told),
+            ),
+        ),
+        notes=blind if found.told or len(blind) > 1 else (),
+        record={
+            "rule": name,
+            "days": round(found.days, 3),
+            "would_have_fired": None if found.blind and not found.told else len(found.told),
+            "episodes": shown.records(),
+            "blind": dict(found.blind),
+        },
+        sheet=shown.sheet(),
+    )

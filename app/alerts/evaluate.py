@@ -1,0 +1,250 @@
+"""One evaluation: the rules are asked, alerts open and resolve, and who should know is told."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analytics.errors import AnalysisError
+from app.alerts import deliver, exposition, life, queue
+from app.alerts.rule import Found, Rule, Watch, select
+from app.alerts.rules import rules
+from app.ask import of_store, once
+from app.reports.redaction import names
+from data.alerts import Alert, Alerts, Change, Evaluated, evaluating
+from data.errors import DataError
+from data.filters import Selection
+from data.queries import fleet, incidents
+from data.site import load_site
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from app.ask import Ask
+    from data.alerts import Delivery, Figure
+    from data.site import Site
+
+LONGEST_BACK = timedelta(days=3)
+"""What ended longer ago is not told, however long nobody evaluated."""
+RULES = "rules of alerts"
+"""Author in the audit of what no person did."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one evaluation found and changed."""
+
+    at: datetime
+    alerts: tuple[Alert, ...]
+    """Every alert that is open, and those that have just been resolved."""
+    states: Mapping[str, life.State]
+    """Alert's id -> what it is now."""
+    n_opened: int
+    n_resolved: int
+    blind: Mapping[str, Mapping[str, str]]
+    """Rule -> cluster -> why it could not be judged."""
+    sent: deliver.Round
+    """What was sent, and what was not."""
+
+
+def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:
+    """Asks every rule that is on, keeps what changed, and sends what waits.
+
+    One process at a time; another one waits for it. What is sent is committed before.
+
+    Parameters
+    ----------
+    now
+        The time; in a store of synthetic records they end with it.
+
+    Raises
+    ------
+    DataError
+        Where the store cannot be read or written.
+    """
+    with evaluating(root), contextlib.closing(Store.open(root)) as store:
+        site, kept = load_site(root), Alerts(root)
+        at = clock(store, now or datetime.now(UTC))
+        said = life.Said.of(kept.annotations())
+        chosen = select(rules(), site.alerts, said.switched())
+        told_until = _told_until(kept.last_evaluated(), at)
+        found = _found(store, chosen, site, at, told_until)
+        blind = _blind(found)
+        standing = life.things(_standing(found, at, told_until))
+        held = {alert.alert_id: alert for alert in _held(store, kept, standing)}
+        changed = _changed(standing, held, said, at, site, blind)
+        shown = [
+            alert
+            for alert in (held | changed).values()
+            if alert.resolved_at is None or alert.alert_id in changed
+        ]
+        change = Change(
+            (*changed.values(),),
+            (*_messages(store, kept, shown, said, site, at),),
+            (*_audited(held, changed),),
+        )
+        told_at = at.isoformat(timespec="seconds")
+        graphed = _graphed(store, site, at)
+        done = Evaluated(told_at, store.current.snapshot, len(chosen), blind, graphed)
+        kept.change(change, done, author=RULES)
+    return Evaluation(
+        at,
+        tuple(shown),
+        {alert.alert_id: life.state_of(alert, said, at) for alert in shown},
+        n_opened=len(changed.keys() - held.keys()),
+        n_resolved=sum(alert.resolved_at is not None for alert in changed.values()),
+        blind=blind,
+        sent=_tell(root, site, at),
+    )
+
+
+def _graphed(store: Store, site: Site, at: datetime) -> tuple[Figure, ...]:
+    """What Prometheus is told beside the alerts; asked only where it is."""
+    if not site.alerts.textfile:
+        return ()
+    from app.alerts import graphed  # here: it loads what MTTF does
+
+    selections = [Selection(cluster) for cluster in fleet.distinct(store, "cluster")]
+    return tuple(graphed.figures(of_store(store), selections, at))
+
+
+def _tell(root: Path, site: Site, at: datetime) -> deliver.Round:
+    """Sends what waits, and writes the file for Prometheus."""
+    sent = deliver.deliver(root, site)
+    if site.alerts.textfile:
+        exposition.write(Path(site.alerts.textfile), exposition.of_store(root, at))
+    return sent
+
+
+def _changed(
+    standing: Mapping[str, list[life.Standing]],
+    held: Mapping[str, Alert],
+    said: life.Said,
+    at: datetime,
+    site: Site,
+    blind: Mapping[str, Mapping[str, str]],
+) -> dict[str, Alert]:
+    """The alerts that open, change, resolve or are escalated, by id."""
+    unseen = {(rule, cluster) for rule, why in blind.items() for cluster in why}
+    found = life.evaluated(standing, [*held.values()], said, at, unseen)
+    changed = {alert.alert_id: alert for alert in found}
+    waiting = [a for a in (dict(held) | changed).values() if a.resolved_at is None]
+    late = life.escalated(waiting, said, at, after_hours=site.alerts.escalate_after_hours)
+    return changed | {alert.alert_id: alert for alert in late}
+
+
+def _messages(
+    store: Store, kept: Alerts, shown: Sequence[Alert], said: life.Said, site: Site, at: datetime
+) -> Iterator[Delivery]:
+    """What is to be told; nothing is asked where there is nobody to tell."""
+    if not site.alerts.receivers:
+        return iter(())
+    earlier = kept.deliveries(alert_ids=[alert.alert_id for alert in shown])
+    pseudonyms, synthetic = (lambda: names(store, redact=True)), fleet.is_synthetic(store)
+    return queue.queued(shown, earlier, said, site, at, pseudonyms, synthetic=synthetic)
+
+
+def _found(
+    store: Store, chosen: Sequence[Rule], site: Site, at: datetime, from_at: datetime
+) -> dict[tuple[Rule, str], Found]:
+    """What the rules say, each question asked once for all of them."""
+    deciding = sum(rule.decides for rule in chosen)
+    ask = once(of_store(store))
+    return dict(look(ask, chosen, site, at, from_at=from_at, n_deciding=deciding))
+
+
+def clock(store: Store, now: datetime) -> datetime:
+    """By which time a store is judged: now; where its records are synthetic, when they end."""
+    if not fleet.is_synthetic(store):
+        return now
+    _, last = fleet.extent(store)
+    return now if last is None else min(now, last)
+
+
+def look(
+    ask: Ask,
+    chosen: Sequence[Rule],
+    site: Site,
+    now: datetime,
+    *,
+    from_at: datetime,
+    n_deciding: int,
+) -> Iterator[tuple[tuple[Rule, str], Found]]:
+    """What each rule says of each cluster: all its episodes up to now.
+
+    `n_deciding` rules share the budget of false alarms, in each cluster alike.
+    """
+    clusters = ask(fleet.distinct, "cluster")
+    for cluster in clusters:
+        shared = max(n_deciding, 1) * len(clusters)
+        watch = Watch(Selection(cluster), from_at, now, site.alerts, shared)
+        for rule in chosen:
+            try:
+                found = rule.find(ask, watch)
+            except (AnalysisError, DataError) as error:
+                found = Found(blind=str(error))
+            yield (rule, cluster), found
+
+
+def _standing(
+    found: Mapping[tuple[Rule, str], Found], now: datetime, told_until: datetime
+) -> Iterator[life.Standing]:
+    """Episodes that stand, and those that came and went since the last evaluation."""
+    for (rule, cluster), one in found.items():
+        for episode in one.episodes:
+            over = episode.ended_at is not None and episode.ended_at <= told_until
+            if episode.raised_at <= now and not over:
+                yield life.Standing(rule, cluster, episode)
+
+
+def _told_until(last: Evaluated | None, now: datetime) -> datetime:
+    """Up to when what happened has been looked at."""
+    longest = now - LONGEST_BACK
+    return longest if last is None else min(max(datetime.fromisoformat(last.at), longest), now)
+
+
+def _held(store: Store, alerts: Alerts, standing: Iterable[str]) -> list[Alert]:
+    """Open alerts, and the last one of each thing that stands, under the names of today."""
+    known = {one.alert_id: one for one in alerts.last_of(list(standing)).values()}
+    known |= {one.alert_id: one for one in alerts.all() if one.resolved_at is None}
+    living = {}
+    for alert in known.values():
+        kind, _, key = alert.target.partition(":")
+        found = incidents.standing(store, key) if kind == "incident" else None
+        if found is not None and found.superseded_by:
+            living[alert.target] = f"incident:{found.superseded_by}"
+    # the open one of a thing comes last: it counts
+    return sorted(
+        life.renamed(list(known.values()), living),
+        key=lambda alert: (alert.resolved_at is None, alert.opened_at),
+    )
+
+
+def _blind(found: Mapping[tuple[Rule, str], Found]) -> dict[str, dict[str, str]]:
+    """Rule -> cluster -> why it could not be judged."""
+    blind: dict[str, dict[str, str]] = {}
+    for (rule, cluster), one in found.items():
+        if one.blind is not None:
+            blind.setdefault(rule.name, {})[cluster] = one.blind
+    return blind
+
+
+def _audited(
+    held: Mapping[str, Alert], changed: Mapping[str, Alert]
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """What became of alerts, for the audit; that a figure in a sentence changed is not told."""
+    for alert in changed.values():
+        known = held.get(alert.alert_id)
+        detail: dict[str, object] = {
+            "alert_id": alert.alert_id, "target": alert.target, "rules": list(alert.rules),
+        }  # fmt: skip
+        if alert.resolved_at is not None and alert.resolved_by is None:
+            yield "alert resolved", detail
+        elif known is None or (known.resolved_at is not None and alert.resolved_at is None):
+            yield "alert opened", detail
+        elif alert.escalated_at != known.escalated_at:
+            yield "alert escalated", detail

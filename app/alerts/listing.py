@@ -1,0 +1,325 @@
+"""Which alerts are open, acknowledged, muted; which rules look, and what they cannot judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from app.alerts import life
+from app.alerts.rule import select
+from app.alerts.rules import rules
+from app.answers.content import Answer
+from app.answers.described import JSON, TABLE, Rows, field
+from app.words import moments, numbers
+from app.words.addresses import Place
+from app.words.glossary import of_alerts
+from app.words.plain import in_a_row
+from data.alerts import Alert, Alerts, Delivery, Evaluated
+from data.site import load_site
+from data.state import RULE, SNOOZED_UNTIL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from app.alerts.evaluate import Evaluation
+    from app.alerts.rule import Rule
+    from app.answers.content import Table
+    from data.site_alerts import AlertSettings
+    from data.state import Annotation
+    from data.store import Store
+
+SHOWN_RESOLVED = timedelta(days=14)
+"""How long a resolved alert stays in the list."""
+NONE = "No alert is open, and none was resolved in the last 14 days."
+NOBODY = "Nobody is told: site.toml names no receiver ([[alerts.receiver]])."
+BUDGET = (
+    "Rules that decide by chance share {:g} false alarms a month, over all clusters and things "
+    "together. A back-test tells what a rule would have told in the last 90 days of records."
+)
+ORDER: Mapping[life.State, int] = {"open": 0, "acknowledged": 1, "muted": 2, "resolved": 3}
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that is kept of alerts and rules: what people say is in it, so it is read anew."""
+
+    alerts: tuple[Alert, ...]
+    said: life.Said
+    deliveries: tuple[Delivery, ...]
+    on: frozenset[str]
+    """Names of the rules that are on."""
+    settings: AlertSettings
+    evaluated: Evaluated | None
+
+    @property
+    def receivers(self) -> int:
+        """How many could be told."""
+        return len(self.settings.receivers)
+
+    def blind(self, rule: str) -> list[str]:
+        """Why a rule could not be judged when it was last asked, by cluster."""
+        found = {} if self.evaluated is None else self.evaluated.blind.get(rule, {})
+        return [f"{cluster}: {why}" for cluster, why in found.items()]
+
+    def lacks(self, rule: Rule) -> bool:
+        """Whether site.toml lacks the setting that a rule needs."""
+        return rule.needs is not None and self.settings.value_of(rule.needs) is None
+
+    def said_of_rule(self, rule: str) -> Annotation | None:
+        """The last word on a rule."""
+        words = [said for (target, _), said in self.said.words.items() if target == f"{RULE}{rule}"]
+        return max(words, key=lambda said: said.made_at, default=None)
+
+
+def known(store: Store, now: datetime) -> Known:
+    """What is kept of the alerts of a store, with those that were resolved of late."""
+    kept = Alerts(store.root)
+    said = life.Said.of(kept.annotations())
+    alerts = kept.all(since=now - SHOWN_RESOLVED)
+    settings = load_site(store.root).alerts
+    return Known(
+        tuple(alerts),
+        said,
+        tuple(kept.deliveries(alert_ids=[alert.alert_id for alert in alerts])),
+        frozenset(rule.name for rule in select(rules(), settings, said.switched())),
+        settings,
+        kept.last_evaluated(),
+    )
+
+
+def titles() -> dict[str, str]:
+    """Rule -> what it is called; of a rule that is no more, its name."""
+    return {rule.name: rule.title for rule in rules()}
+
+
+def called(alert: Alert) -> str:
+    """The rules that see an alert."""
+    of = titles()
+    return in_a_row([of.get(name, name) for name in alert.rules])
+
+
+def states(now: Known, at: datetime) -> dict[str, life.State]:
+    """Alert's id -> what it is now."""
+    return {alert.alert_id: life.state_of(alert, now.said, at) for alert in now.alerts}
+
+
+def ordered(alerts: Sequence[Alert], states: Mapping[str, life.State]) -> list[Alert]:
+    """Open ones first, the gravest of them first, then the latest."""
+    latest = sorted(alerts, key=lambda one: one.opened_at, reverse=True)
+    return sorted(latest, key=lambda one: (ORDER[states[one.alert_id]], one.severity))
+
+
+def told_in_words(alert: Alert, now: Known) -> str:
+    """Who was told of an alert, or that somebody still has to be."""
+    own = [one for one in now.deliveries if one.alert_id == alert.alert_id]
+    told = sorted({one.receiver for one in own if one.outcome == "delivered"})
+    waiting = sorted({one.receiver for one in own if one.ended_at is None})
+    parts = [f"told {in_a_row(told)}"] if told else []
+    parts += [f"{in_a_row(waiting)} to be told again"] if waiting else []
+    return "; ".join(parts) or "nobody was told"
+
+
+def said_of(alert: Alert, state: life.State, now: Known) -> Annotation | None:
+    """What somebody said that made an alert what it is: an undo takes that back."""
+    field_of = {"acknowledged": "status", "muted": SNOOZED_UNTIL}.get(state)
+    if state == "resolved" and alert.resolved_by is not None:
+        field_of = "status"
+    return None if field_of is None else now.said.words.get((alert.target, field_of))
+
+
+def asked_at(now: Known) -> str:
+    """When the rules were last asked."""
+    if now.evaluated is None:
+        return "The rules were never asked: `faultline check` does, as each ingest"
+    at = datetime.fromisoformat(now.evaluated.at)
+    n = numbers.counted(now.evaluated.n_rules, "rule")
+    return f"{n} last asked {moments.minute(at)} UTC, of snapshot {now.evaluated.snapshot}"
+
+
+ALERT_FIELDS = (
+    field("state", "State", of=lambda row: row["state"]),
+    field("severity", of="alert.severity", term=of_alerts.SEVERITY),
+    field("sentence", "What", of="alert.sentence"),
+    field("rule", of=lambda row: called(row["alert"]), term=of_alerts.RULE, on=TABLE),
+    field("rule", of=lambda row: row["alert"].rules[0], on=("json", "csv")),
+    field("rules", of=lambda row: list(row["alert"].rules), on=JSON),
+    field("cluster", "Cluster", of="alert.cluster"),
+    field("since_at", "So since", "time", of=lambda row: _at(row["alert"].since_at)),
+    field("opened_at", "Opened", "time", of=lambda row: _at(row["alert"].opened_at)),
+    field(
+        "escalated_at",
+        kind="time",
+        of=lambda row: _at(row["alert"].escalated_at),
+        term=of_alerts.ESCALATED,
+        none="no",
+        wide=True,
+    ),
+    field("resolved_at", "Resolved", "time", of=lambda row: _at(row["alert"].resolved_at), none="",
+          wide=True),
+    field("resolved_by", of="alert.resolved_by", on=JSON),
+    field("owner", "Owner", of="alert.owner", none="", wide=True),
+    field("told", "Told to", of=lambda row: row["told"], wide=True),
+    field("target", "Target", of="alert.target", wide=True),
+    field("alert_id", of="alert.alert_id", on=JSON),
+    field("page", of="alert.page", on=JSON),
+    field("named", of=lambda row: dict(row["alert"].named), on=JSON),
+)  # fmt: skip
+RULE_FIELDS = (
+    field("title", of="rule.title", term=of_alerts.RULE, on=TABLE),
+    field("rule", of="rule.name", on=("json", "csv")),
+    field("on", "On", "flag"),
+    field("severity", of="rule.severity", term=of_alerts.SEVERITY),
+    field("means", "What it says", of="rule.means"),
+    field("to_do", "What to do", of="rule.to_do", wide=True),
+    field("for", "For", of=lambda row: "owner of the run or job" if row["rule"].told == "owner"
+          else "team of the cluster", wide=True),
+    field("decides", "By chance", "flag", of="rule.decides", wide=True),
+    field("needs", "Needs", of="rule.needs", none="", wide=True),
+    field("blind", "Cannot be judged", none="", wide=True),
+)  # fmt: skip
+
+
+def alert_rows(alerts: Sequence[Alert], now: Known, states: Mapping[str, life.State]) -> Rows:
+    """A row an alert: open ones first, the gravest of them first."""
+    told: dict[str, list[str]] = {}
+    for one in now.deliveries:
+        if one.event == "opened" and one.outcome == "delivered":
+            told.setdefault(one.alert_id, []).append(one.receiver)
+    return Rows(
+        ALERT_FIELDS,
+        [
+            {
+                "alert": alert,
+                "state": states[alert.alert_id],
+                "told": ", ".join(sorted(set(told.get(alert.alert_id, ())))) or "nobody",
+            }
+            for alert in ordered(alerts, states)
+        ],
+    )
+
+
+def rule_rows(now: Known) -> Rows:
+    """A row a rule."""
+    return Rows(
+        RULE_FIELDS,
+        [
+            {
+                "rule": rule,
+                "on": rule.name in now.on,
+                "blind": "; ".join(now.blind(rule.name)) or None,
+            }
+            for rule in rules()
+        ],
+    )
+
+
+def sentence(now: Known, states: Mapping[str, life.State]) -> str:
+    """How many alerts are open, and how many rules could look; a verdict needs sight."""
+    if now.evaluated is None:
+        return "No rule was evaluated yet: `faultline check` asks them."
+    counts = Counter(states[alert.alert_id] for alert in now.alerts)
+    critical = sum(
+        alert.severity == "critical" and states[alert.alert_id] == "open" for alert in now.alerts
+    )
+    parts = [f"{numbers.counted(counts['open'], 'alert')} open"]
+    parts[0] += f", {critical:,} critical" if critical else ""
+    parts += [f"{counts[state]:,} {state}" for state in ("acknowledged", "muted") if counts[state]]
+    blind = len(set(now.evaluated.blind) & now.on)
+    looked = len(now.on)
+    if blind == looked:
+        return f"No rule can be judged: none of {looked:,} finds the records that it needs."
+    parts.append(
+        f"{looked - blind:,} of {numbers.counted(looked, 'rule')} could look"
+        if blind
+        else f"{numbers.counted(looked, 'rule')} looked"
+    )
+    return f"{'; '.join(parts)}."
+
+
+def answer(now: Known, at: datetime, cluster: str | None = None) -> Answer:
+    """Which alerts are there, and which rules?"""
+    now_is = states(now, at)
+    chosen = [alert for alert in now.alerts if cluster in (None, alert.cluster)]
+    shown, of_rules = alert_rows(chosen, now, now_is), rule_rows(now)
+    return Answer(
+        sentence(now, now_is),
+        blocks=(alert_table(shown), of_rules.table("rules", "Rules", wrapped=True)),
+        notes=notes(now),
+        record={
+            "alerts": shown.records(),
+            "rules": of_rules.records(),
+            "muted_rules": muted(now, at),
+            "evaluated_at": None if now.evaluated is None else now.evaluated.at,
+            "deliveries": deliveries(now),
+        },
+        sheet=shown.sheet(),
+    )
+
+
+def of_evaluation(done: Evaluation, now: Known) -> Answer:
+    """What one evaluation found."""
+    shown = alert_rows(done.alerts, now, done.states)
+    return Answer(
+        sentence(now, {**{a.alert_id: "resolved" for a in now.alerts}, **done.states}),
+        blocks=(alert_table(shown),),
+        notes=notes(now),
+        record={
+            "alerts": shown.records(),
+            "evaluated_at": done.at,
+            "opened": done.n_opened,
+            "resolved": done.n_resolved,
+            "blind": done.blind,
+            "deliveries": deliveries(now),
+        },
+        sheet=shown.sheet(),
+    )
+
+
+def alert_table(shown: Rows) -> Table:
+    """The alerts; each leads to its evidence."""
+    return shown.table(
+        "alerts",
+        "Alerts",
+        empty=NONE,
+        wrapped=True,
+        places=tuple(Place(row["alert"].page, row["alert"].named) for row in shown.items),
+    )
+
+
+def notes(now: Known) -> tuple[str, ...]:
+    """What keeps an alert from reaching anybody."""
+    waiting = sum(one.ended_at is None for one in now.deliveries)
+    lost = [one for one in now.deliveries if one.outcome in ("refused", "given up")]
+    told = []
+    if not now.receivers:
+        told.append(NOBODY)
+    if waiting:
+        told.append(f"{numbers.counted(waiting, 'message')} wait to be sent again.")
+    if lost:
+        told.append(
+            f"{numbers.counted(len(lost), 'message')} reached nobody; the last to "
+            f"{lost[0].receiver}: {lost[0].said}."
+        )
+    return tuple(told)
+
+
+def muted(now: Known, at: datetime) -> list[dict[str, str]]:
+    """Rules that are muted: until when, and by whom."""
+    found = []
+    for (target, _), said in now.said.words.items():
+        if target.startswith(RULE) and now.said.muted_until(target, at):
+            name = target.removeprefix(RULE)
+            found.append({"rule": name, "until": said.value, "by": said.author})
+    return found
+
+
+def deliveries(now: Known) -> dict[str, Any]:
+    """How many messages were sent, wait, and reached nobody."""
+    outcomes = Counter(one.outcome or "waiting" for one in now.deliveries)
+    return {name: outcomes[name] for name in ("delivered", "waiting", "refused", "given up")}
+
+
+def _at(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

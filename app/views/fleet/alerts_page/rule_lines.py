@@ -1,0 +1,122 @@
+"""Rules of alerts, a line each: what each says, whether it is on, what it would have told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import actions
+from app.alerts import asked, listing
+from app.alerts.rules import rules
+from app.ask import reader
+from app.ask.cached import ask, store_root
+from app.show import page
+from app.widgets import notice
+from app.words import escaping
+from app.words.plain import first_few
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from app.alerts.listing import Known
+    from app.alerts.rule import Rule
+    from app.show.scope import Scope
+
+WIDTHS = (8, 2, 2, 1)
+MUTES = {"Mute for a day": 1, "Mute for a week": 7, "Mute for four weeks": 28}
+
+
+def show(known: Known, now: datetime, scope: Scope) -> None:
+    """Every rule; of the one that is asked, what it would have told."""
+    st.caption(listing.BUDGET.format(known.settings.false_alarms_per_month))
+    for rule in rules():
+        _line(rule, known, now)
+        if st.query_params.get("rule") == rule.name:
+            _backtest(rule, known, now, scope)
+
+
+def _line(rule: Rule, known: Known, now: datetime) -> None:
+    """What a rule says, whether it is on, and what can be done."""
+    with st.container(key=f"rule_{rule.name}"):
+        what, badge, test, menu = st.columns(WIDTHS, vertical_alignment="center")
+        blind = known.blind(rule.name)
+        sight = (
+            f"  \n:small[Cannot be judged: {escaping.escaped(first_few(blind, 2, between='; '))}]"
+        )
+        what.markdown(
+            f"**{rule.title}**  \n{escaping.escaped(rule.means)}{sight if blind else ''}",
+            help=escaping.escaped(rule.to_do),
+        )
+        badge.markdown(_badge(rule, known, now))
+        if test.button("Back-test", key=f"backtest_{rule.name}", type="tertiary",
+                       icon=":material/history:"):  # fmt: skip
+            st.query_params["rule"] = rule.name
+            st.rerun()
+        with menu:
+            _menu(rule, known, now)
+
+
+def _badge(rule: Rule, known: Known, now: datetime) -> str:
+    """On, off, or muted until when."""
+    muted = known.said.muted_until(f"rule:{rule.name}", now)
+    if rule.name not in known.on:
+        needs = f", needs {rule.needs}" if rule.needs and known.lacks(rule) else ""
+        return f":gray-badge[:material/toggle_off: Off{needs}]"
+    if muted is not None:
+        return f":gray-badge[:material/notifications_off: Muted until {muted:%d %b %H:%M} UTC]"
+    return ":green-badge[:material/toggle_on: On]"
+
+
+def _menu(rule: Rule, known: Known, now: datetime) -> None:
+    """Switch, mute, or take the last word back."""
+    is_on = rule.name in known.on
+    muted = known.said.muted_until(f"rule:{rule.name}", now) is not None
+    said = known.said_of_rule(rule.name)
+    switch = "Switch off" if is_on else "Switch on"
+    offered = [switch, *(MUTES if is_on and not muted else ()), *(["Undo"] if said else ())]
+    chosen = st.menu_button(
+        "",
+        offered,
+        key=f"rule_menu_{rule.name}",
+        type="tertiary",
+        icon=":material/more_vert:",
+        help="Switch or mute",
+    )
+    if chosen == "Undo" and said is not None:
+        _act(lambda: actions.undo(store_root(), said.annotation_id, author=reader.author()))
+    elif chosen == switch:
+        _switch(rule, on=not is_on)
+    elif chosen is not None:
+        days, target = MUTES[chosen], f"rule:{rule.name}"
+        _act(lambda: actions.mute(store_root(), target, days=days, author=reader.author()))
+
+
+def _backtest(rule: Rule, known: Known, now: datetime, scope: Scope) -> None:
+    """What it would have told in the past, and the switch beside it."""
+    with st.container(border=True, key="backtest"):
+        with notice.explained(), st.spinner("Asking the past of this store", show_time=True):
+            answer = asked.answer(ask, rule.name, now, scope.selection.cluster)
+        st.markdown(f"**{escaping.escaped(answer.sentence)}**")
+        page.notes(answer.notes)
+        if len(answer.table("backtest")):
+            page.blocks(answer.blocks, scope, titled=False)
+        on, close = st.columns([1, 5])
+        if rule.name not in known.on and on.button("Switch on", key="backtest_on", type="primary"):
+            _switch(rule, on=True)
+        if close.button("Close", key="backtest_close", type="tertiary"):
+            del st.query_params["rule"]
+            st.rerun()
+
+
+def _switch(rule: Rule, *, on: bool) -> None:
+    _act(lambda: actions.switch(store_root(), rule.name, on=on, author=reader.author()))
+
+
+def _act(do: Callable[[], object]) -> None:
+    """Writes it down; the page then runs again."""
+    with notice.explained():
+        do()
+        st.toast("Saved", icon=":material/check:")
+        st.rerun()

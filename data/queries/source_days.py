@@ -1,0 +1,55 @@
+"""Days on which the sources of a cluster had records, and when they were asked for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from data.filters import Filter
+from data.queries.collected import COLLECTED_DAYS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from analytics.frames import Columns
+    from data.filters import Selection
+    from data.store import Store
+
+Asked: TypeAlias = "tuple[str | None, str, datetime, datetime | None, str | None]"
+_CLUSTER = Filter(columns=("cluster",))
+
+
+def of_sources(store: Store, selection: Selection) -> Columns:
+    """Days with a record of each source: columns cluster, source, day (since 1970, UTC), n_rows.
+
+    A day on which a source was collected and had no record has 0 rows.
+    """
+    asked = f"SELECT cluster, source, day, 0 AS n_rows FROM ({COLLECTED_DAYS})"
+    if not store.rows("SELECT 1 FROM collected_windows LIMIT 1"):
+        asked = "SELECT NULL, NULL, NULL, NULL WHERE false"
+    return store.columns(
+        f"""SELECT cluster, source, CAST(day AS DATE) - DATE '1970-01-01' AS day,
+              CAST(sum(n_rows) AS BIGINT) AS n_rows
+            FROM (SELECT cluster, source, day, n_rows FROM coverage UNION ALL {asked}) AS held
+            WHERE day IS NOT NULL AND cluster IS NOT NULL AND {_CLUSTER.where(selection)}
+            GROUP BY ALL ORDER BY ALL""",
+        selection.parameters,
+    )
+
+
+def asked(store: Store, selection: Selection, since_at: datetime) -> list[Asked]:
+    """Each time since then that a source of the cluster, or of one not known yet, was asked.
+
+    A row: cluster, source, when, until when it answered (None: it failed), and the source of
+    `coverage` that it brings. In order of cluster, source and time.
+    """
+    cluster = selection.cluster
+    of_cluster = "true" if cluster is None else "(cluster = $cluster OR cluster IS NULL)"
+    return store.rows(
+        f"""SELECT cluster, source, collected_at,
+              max(until_at) FILTER (result <> 'failed') AS until_at,
+              max(coalesce(covers, CASE WHEN reader = 'sacct' THEN 'jobs' END)) AS covers
+            FROM collected_windows
+            WHERE collected_at >= $since_at AND {of_cluster}
+            GROUP BY cluster, source, collected_at ORDER BY cluster, source, collected_at""",
+        {"since_at": since_at} | ({} if cluster is None else {"cluster": cluster}),
+    )
