@@ -21,13 +21,13 @@ from app.alerts.deliver import Limits, Round, deliver
 from app.alerts.exposition import of_store
 from app.alerts.messages import made
 from app.reports.redaction import Names
-from data.alerts import Change, Figure
+from data.alerts import Figure
 from data.deliveries import Deliveries
 from data.site import Smtp
 from data.site_alerts import Receiver
 from tests.app import mail_server
 from tests.app.alerts import receiver as faults
-from tests.app.alerts.made import NOW, RULES, alert, queued, site
+from tests.app.alerts.made import NOW, RULES, alert, keep, queued, site
 from tests.app.alerts.receiver import receiving, says
 from tests.app.server.running import start
 
@@ -90,7 +90,7 @@ def test_prometheus_scrapes_the_dashboard_behind_its_token(tmp_path: Path) -> No
     store = tmp_path / "a-store"
     store.mkdir()
     queued(store, site(Receiver("team", address="http://127.0.0.1:9/")), alert(cluster='a "b"\\'))
-    Deliveries(store).note_evaluated(datetime.now(UTC), [Figure("rate", "c", 1.5, 1.0, 2.0)])
+    keep(Deliveries(store), figures=(Figure("rate", "c", 1.5, 1.0, 2.0),))
     server = start(tmp_path)
     token = urlsplit(server.url).query.removeprefix("token=")
     assert asked(server.port, "/metrics")[0] == 401
@@ -128,7 +128,7 @@ def test_prometheus_scrapes_the_dashboard_behind_its_token(tmp_path: Path) -> No
 def test_promtool_finds_nothing_wrong_with_the_format(tmp_path: Path) -> None:
     promtool = program("promtool")
     queued(tmp_path, site(Receiver("team", address="http://127.0.0.1:9/")), alert(cluster="é\n"))
-    Deliveries(tmp_path).note_evaluated(datetime.now(UTC), [Figure("rate", "c", 1.5, None, 2.0)])
+    keep(Deliveries(tmp_path), figures=(Figure("rate", "c", 1.5, None, 2.0),))
     text = of_store(tmp_path, datetime.now(UTC)).encode()
     done = subprocess.run(
         [promtool, "check", "metrics"], input=text, capture_output=True, check=False
@@ -154,21 +154,21 @@ def test_alertmanager_receives_an_alert_once_and_resolves_it(tmp_path: Path) -> 
 
             where = site(Receiver("am", "alertmanager", f"http://127.0.0.1:{port}"))
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            state = queued(tmp_path, where, alert(opened_at=now))
+            state = queued(tmp_path, where, alert(raised_at=now))
             assert deliver(tmp_path, where) == Round(n_delivered=1)
             (one,) = until_it_holds(active)
             assert deliver(tmp_path, where) == Round(), "told again, as at each round"
             (again,) = active()
             assert again["fingerprint"] == one["fingerprint"]
-            assert again["startsAt"] == one["startsAt"] == "2026-03-01T11:00:00.000Z"
+            assert again["startsAt"] == one["startsAt"] == now.replace("+00:00", ".000Z")
             assert one["labels"] == {
                 "alertname": "new_lemon", "cluster": "c", "severity": "warning", "alert_id": "a1",
             }  # fmt: skip
             assert one["generatorURL"].startswith("https://faultline.example/node?")
             until_it_holds(lambda: pager.took)
-            over = alert(opened_at=now, resolved_at=datetime.now(UTC).isoformat(timespec="seconds"))
+            over = alert(raised_at=now, resolved_at=datetime.now(UTC).isoformat(timespec="seconds"))
             told = made(over, "resolved", where, RULES, Names, earlier=state.deliveries())
-            state.change(Change(alerts=(over,), deliveries=tuple(told)), author="test")
+            keep(state, *told, alerts=(over,))
             assert deliver(tmp_path, where) == Round(n_delivered=1)
             until_it_holds(lambda: not active())
             until_it_holds(lambda: len(pager.took) == 2)

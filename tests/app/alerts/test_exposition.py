@@ -18,7 +18,7 @@ from data.deliveries import Deliveries
 from data.errors import DataError
 from data.site_alerts import Receiver
 from data.state import State
-from tests.app.alerts.made import NOW, alert, queued, site
+from tests.app.alerts.made import NOW, alert, keep, queued, site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ def test_open_alerts_are_told_with_their_state(tmp_path: Path) -> None:
     state.annotate(
         "rule:mass", "snoozed_until", (NOW - timedelta(hours=1)).isoformat(), author="ann"
     )
-    Deliveries(tmp_path).note_evaluated(NOW, [Figure("per_1000", "c", 4.5, 3.0, None)])
+    keep(Deliveries(tmp_path), figures=(Figure("per_1000", "c", 4.5, 3.0, None),))
     found = samples(of_store(tmp_path, NOW))
     assert {name for name in found if name.startswith("faultline_alert{")} == {
         'faultline_alert{alert_id="a1",rule="new_lemon",severity="warning",cluster="c",state="open"}',
@@ -95,13 +95,3 @@ def test_the_text_file_comes_in_one_step_and_others_may_read_it(tmp_path: Path) 
 def test_a_text_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"alerts\.textfile: .* cannot be written \(No such file"):
         exposition.write(tmp_path / "none" / "faultline.prom", "a 1\n")
-
-
-def test_when_rules_were_asked_is_kept_with_the_figures(tmp_path: Path) -> None:
-    kept = Deliveries(tmp_path)
-    assert kept.evaluated() is None
-    figures = [Figure("rate", "c", None), Figure("rate", "d", 1.5, 1.0, 2.0)]
-    kept.note_evaluated(NOW - timedelta(hours=1))
-    kept.note_evaluated(NOW, figures)
-    assert kept.evaluated() == (NOW, figures)
-    assert kept.is_sound()

@@ -13,11 +13,11 @@ from app.alerts.deliver import Limits, Round, deliver
 from app.alerts.messages import made
 from app.alerts.out import alertmanager, mail, slack, teams
 from app.reports.redaction import Names
-from data.alerts import Change, Delivery
+from data.alerts import Delivery
 from data.site import Smtp
 from data.site_alerts import KINDS, Receiver
 from tests.app import mail_server
-from tests.app.alerts.made import NOW, RULES, alert, queued, site
+from tests.app.alerts.made import NOW, RULES, alert, keep, queued, site
 from tests.app.alerts.receiver import receiving
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tests.app.mail_server import Received
 
 HOSTILE = "<!channel> *n7* <http://evil.example|click> [x](y) & `rm` failed"
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RESOLVED = "2026-03-02T08:00:00+00:00"
 OPERATORS = Receiver("ops", "mail", to="ops@example.org, b@example.org")
 
@@ -84,22 +85,22 @@ def test_without_a_link_there_is_none_in_any_form() -> None:
 
 
 def test_alertmanager_knows_an_alert_by_what_never_changes() -> None:
-    later = alertmanager.form(message(sentence="another figure"), NOW + timedelta(days=9))
-    first = alertmanager.form(message(), NOW)
+    later = alertmanager.form(message(sentence="another figure"), AT + timedelta(days=9))
+    first = alertmanager.form(message(), AT)
     assert first["labels"] == later["labels"]
     assert first["labels"] == {
         "alertname": "new_lemon", "cluster": "c", "severity": "warning", "alert_id": "a1",
     }  # fmt: skip
     assert first["startsAt"] == later["startsAt"] == "2026-03-01T11:00:00+00:00"
     assert first["annotations"]["runbook"] == "Drain it."
-    assert first["endsAt"] == (NOW + alertmanager.HOLDS).isoformat()
+    assert first["endsAt"] == (AT + alertmanager.HOLDS).isoformat()
 
 
 def test_an_alert_that_is_resolved_ends_after_it_began() -> None:
     over = dict(message(resolved_at=RESOLVED)) | {"event": "resolved"}
-    assert alertmanager.form(over, NOW)["endsAt"] == RESOLVED
+    assert alertmanager.form(over, AT)["endsAt"] == RESOLVED
     at_once = over | {"resolved_at": over["raised_at"]}
-    assert alertmanager.form(at_once, NOW)["endsAt"] == "2026-03-01T11:00:01+00:00"
+    assert alertmanager.form(at_once, AT)["endsAt"] == "2026-03-01T11:00:01+00:00"
 
 
 def test_alertmanager_is_told_again_of_what_is_open(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_alertmanager_is_told_again_of_what_is_open(tmp_path: Path) -> None:
         told = made(
             over, "resolved", where, RULES, Names, earlier=state.deliveries(alert_ids=["a1"])
         )
-        state.change(Change(alerts=(over,), deliveries=tuple(told)), author="test")
+        keep(state, *told, alerts=(over,))
         deliver(tmp_path, where, clock=lambda: NOW + timedelta(minutes=20))
         assert {path for path, _, _ in manager.took} == {"/api/v2/alerts"}
         sent = [[one["labels"]["alert_id"] for one in told] for told in manager.messages]
@@ -141,7 +142,7 @@ def test_mails_about_one_alert_are_one_thread(tmp_path: Path, smtp: Received) ->
     assert deliver(tmp_path, where, clock=lambda: NOW) == Round(n_delivered=1)
     over = alert(resolved_at=RESOLVED)
     told = made(over, "resolved", where, RULES, Names, earlier=state.deliveries())
-    state.change(Change(alerts=(over,), deliveries=tuple(told)), author="test")
+    keep(state, *told, alerts=(over,))
     assert deliver(tmp_path, where, clock=lambda: NOW) == Round(n_delivered=1)
     opened, end = smtp.messages
     (first,) = (one for one in state.deliveries() if one.event == "opened")

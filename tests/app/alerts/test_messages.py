@@ -72,9 +72,11 @@ def test_an_alert_that_grew_graver_is_told_to_those_who_had_not_heard_and_keeps_
 
 
 def test_made_anew_a_message_is_the_same() -> None:
-    first, again = (made(alert(), "opened", site(HOOK), RULES, Names) for _ in range(2))
-    assert first == again
-    assert first != made(alert("a2"), "opened", site(HOOK), RULES, Names)
+    first, again, other = (
+        made(alert(name), "opened", site(HOOK), RULES, Names)[0] for name in ("a1", "a1", "a2")
+    )
+    assert (first.delivery_id, first.message) == (again.delivery_id, again.message)
+    assert first.delivery_id != other.delivery_id
 
 
 def test_without_the_address_of_the_dashboard_there_is_no_link() -> None:
