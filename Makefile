@@ -14,7 +14,7 @@ ADDRESS := $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(
 # Python keeps what it compiled: the tests start it hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint test-slow slow-list test-by-hand bench quick docs sample pictures log-model lock environment environment-dev chromium
+.PHONY: run test check lint test-slow slow-list test-by-hand counterparts bench quick docs sample pictures log-model lock environment environment-dev chromium
 
 run: environment
 	@test -f $(STORE)/CURRENT || $(BIN)/faultline demo --store $(STORE)
@@ -46,6 +46,15 @@ slow-list: environment-dev
 # By hand, in one process: what measures time or memory, and what starts or mounts services.
 test-by-hand: environment-dev chromium
 	@$(BIN)/python -m pytest -q -s -m "benchmark or service"
+
+# Debian's Prometheus and Alertmanager, for the tests of class `service`; as root. Their services are
+# not started: policy-rc.d says so while they are installed; one that is there already is heeded.
+POLICY := /usr/sbin/policy-rc.d
+counterparts:
+	@test -e $(POLICY) || { made=1; printf '#!/bin/sh\nexit 101\n' > $(POLICY) && chmod 755 $(POLICY); }; \
+		trap 'test -z "$$made" || rm -f $(POLICY)' EXIT; \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends \
+		prometheus prometheus-alertmanager >/dev/null
 
 # Speed and memory beside floors of the same run: docs/benchmarks.md; fails where a bar is missed.
 bench: environment-dev

@@ -10,6 +10,7 @@ from app.reports.redaction import Names
 from app.words.addresses import Dashboard, Place
 from app.words.periods import Period
 from data.alerts import Delivery
+from data.state import now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ OWNER = "{owner}"
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
 """What can stand for a person in an address: no name of a user can add a second one."""
 _GRAVITY = ("warning", "critical")
+_EVENTS = ("opened", "escalated", "resolved")
 _FAILED = ("refused", "given up")
 
 
@@ -60,13 +62,11 @@ def made(
         if receiver.kind == "mail" and OWNER in receiver.to:
             message["to"] = receiver.to.replace(OWNER, alert.owner or "")
         made_id = delivery_id(alert.alert_id, event, receiver.name)
-        first = min(before, key=lambda one: one.made_at, default=None)
+        first = min(before, key=_order, default=None)
         message |= {"id": made_id, "first": first and first.delivery_id}
         if first is not None:  # by them a receiver knows the alert again
             message["labels"] = first.message["labels"]
-        told.append(
-            Delivery(made_id, alert.alert_id, event, receiver.name, message, _at(alert, event))
-        )
+        told.append(Delivery(made_id, alert.alert_id, event, receiver.name, message, now()))
     return told
 
 
@@ -78,6 +78,11 @@ def delivery_id(alert_id: str, event: str, receiver: str) -> str:
     """
     told = "\0".join((alert_id, event, receiver))
     return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def _order(delivery: Delivery) -> tuple[str, int]:
+    """The first message about an alert comes first, also of those made within one second."""
+    return delivery.made_at, _EVENTS.index(delivery.event)
 
 
 def _wants(
@@ -152,9 +157,3 @@ def _readable(named: Mapping[str, str], names: Names) -> Iterator[tuple[str, str
     for key, value in named.items():
         if writers.get(key, names.id)(value) == value:
             yield key, value
-
-
-def _at(alert: Alert, event: Event) -> str:
-    """When the event was, which is when its message is made."""
-    moments = {"escalated": alert.escalated_at, "resolved": alert.resolved_at}
-    return moments.get(event) or alert.opened_at

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from app.alerts.messages import made
 from app.alerts.rule import Found, Rule
 from app.reports.redaction import Names
-from data.alerts import Alert, Alerts, Change
+from data.alerts import Alert, Alerts, Change, Delivery, Evaluated, Figure
 from data.site import Site
 from data.site_alerts import AlertSettings, Receiver
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NOW = datetime.now(UTC).replace(microsecond=0)
+"""When messages are made; that of the alerts in them is stated."""
 RULE = Rule(
     "new_lemon", "A new lemon node", "A node fails more often than chance explains.",
     "Drain it.", "warning", lambda ask, watch: Found(),
@@ -46,5 +47,13 @@ def queued(root: Path, where: Site, *alerts: Alert, event: Any = "opened") -> Al
     """A queue that holds the messages about an event of alerts."""
     state = Alerts(root)
     told = [d for one in alerts for d in made(one, event, where, RULES, Names)]
-    state.change(Change(alerts=alerts, deliveries=tuple(told)), author="test")
+    keep(state, *told, alerts=alerts)
     return state
+
+
+def keep(
+    state: Alerts, *told: Delivery, alerts: tuple[Alert, ...] = (), figures: tuple[Figure, ...] = ()
+) -> None:
+    """Keeps what an evaluation found."""
+    done = Evaluated(NOW.isoformat(), 1, 1, {}, figures)
+    state.change(Change(alerts=alerts, deliveries=told), done, author="test")

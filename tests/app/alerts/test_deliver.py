@@ -14,12 +14,11 @@ import pytest
 from app.alerts.deliver import GIVEN_UP_AFTER, KEPT, Limits, Round, deliver, wait_s
 from app.alerts.messages import made
 from app.reports.redaction import Names
-from data.alerts import Change
 from data.audit import Audit
 from data.deliveries import Counts, Deliveries
 from data.site_alerts import Receiver
 from tests.app.alerts import receiver as faults
-from tests.app.alerts.made import NOW, RULES, alert, queued, site
+from tests.app.alerts.made import NOW, RULES, alert, keep, queued, site
 from tests.app.alerts.receiver import receiving, says
 
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ def test_nobody_hears_of_an_end_before_its_beginning(tmp_path: Path, hook: fault
     sent(tmp_path, where)
     over = alert(resolved_at="2026-03-01T13:00:00+00:00")
     told = made(over, "resolved", where, RULES, Names, earlier=state.deliveries())
-    state.change(Change(deliveries=tuple(told)), author="test")
+    keep(state, *told)
     hook.answer = says(200)
     assert sent(tmp_path, where) == Round()
     sent(tmp_path, where, timedelta(minutes=1))
@@ -184,7 +183,7 @@ def test_who_never_heard_of_it_does_not_hear_of_its_end(
     state = queued(tmp_path, where, alert())
     over = alert(resolved_at="2026-03-01T13:00:00+00:00")
     told = made(over, "resolved", where, RULES, Names, earlier=state.deliveries())
-    state.change(Change(deliveries=tuple(told)), author="test")
+    keep(state, *told)
     hook.answer = says(400)
     sent(tmp_path, where)
     assert sent(tmp_path, where) == Round(n_refused=1)

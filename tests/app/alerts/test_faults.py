@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = {"hook": "webhook", "other": "webhook", "chat": "slack", "rooms": "teams"}
-STEP = timedelta(minutes=3)
+STEP = timedelta(minutes=2)
 LIMITS = Limits(timeout_s=0.5, receiver_s=600)
 START = """
 import sys
@@ -46,7 +46,7 @@ def to(url: str) -> Site:
 
 
 def rounds(root: Path, url: str) -> None:
-    """Rounds until nothing waits, three minutes of the queue's time apart."""
+    """Rounds until nothing waits, two minutes of the queue's time apart."""
     counted, where = root / "rounds", to(url)
     while True:
         n = int(counted.read_text() or 0) if counted.exists() else 0

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.alerts.messages import made
+from app.alerts.out import webhook
 from app.reports.redaction import Hidden, Names, Pseudonyms
 from data.queries.targets import People
-from data.site_alerts import Receiver
+from data.site import load_site
+from data.site_alerts import KINDS, Receiver
 from tests.app.alerts.made import RULES, alert, site
 
 ESCALATED = alert(escalated_at="2026-03-01T16:00:00+00:00")
@@ -72,9 +78,11 @@ def test_an_alert_that_grew_graver_is_told_to_those_who_had_not_heard_and_keeps_
 
 
 def test_made_anew_a_message_is_the_same() -> None:
-    first, again = (made(alert(), "opened", site(HOOK), RULES, Names) for _ in range(2))
-    assert first == again
-    assert first != made(alert("a2"), "opened", site(HOOK), RULES, Names)
+    first, again, other = (
+        made(alert(name), "opened", site(HOOK), RULES, Names)[0] for name in ("a1", "a1", "a2")
+    )
+    assert (first.delivery_id, first.message) == (again.delivery_id, again.message)
+    assert first.delivery_id != other.delivery_id
 
 
 def test_without_the_address_of_the_dashboard_there_is_no_link() -> None:
@@ -111,6 +119,34 @@ def test_the_store_is_asked_for_names_only_where_somebody_gets_none() -> None:
         raise AssertionError("nobody is redacted")
 
     assert made(alert(), "opened", site(HOOK), RULES, asked)
+
+
+def test_the_documented_way_to_check_a_signature_takes_ours_and_no_other() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "alerts.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    documented: dict[str, Any] = {}
+    exec(code, documented)
+    now = int(time.time())
+    ours = webhook.signature("key", b'{"a": 1}', now)
+    is_ours = documented["is_ours"]
+    assert is_ours("key", ours, b'{"a": 1}')
+    assert not is_ours("key", ours, b'{"a": 2}')
+    assert not is_ours("other", ours, b'{"a": 1}')
+    assert not is_ours("key", webhook.signature("key", b'{"a": 1}', now - 600), b'{"a": 1}')
+
+
+def test_the_documented_message_has_the_keys_of_ours() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "alerts.md").read_text("utf-8")
+    (shown,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (one,) = made(alert(), "opened", site(HOOK), RULES, Names)
+    assert json.loads(shown).keys() == one.message.keys()
+
+
+def test_the_documented_receivers_are_taken(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "alerts.md").read_text("utf-8")
+    (stated,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "site.toml").write_text(stated)
+    assert {one.kind for one in load_site(tmp_path).alerts.receivers} == set(KINDS)
 
 
 OWNERS = {
