@@ -29,7 +29,7 @@ GPUS = 8
 XIDS = (79, 74, 95, 48, 119, 64)
 SHARES = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 """How often each of them is the fault: a long tail."""
-NEW_XID = 167
+NEW_XID = 62
 RELAPSES, RELAPSE_DAYS = 0.25, 1.5
 
 
@@ -117,7 +117,7 @@ class Quarter:
                     for day in self.draw.uniform(plant.day, DAYS, n)]  # fmt: skip
         if plant.kind == "new_lemon":
             self.bad.append((9, plant.day, DAYS))
-            days = plant.day + np.cumsum(self.draw.exponential(1.5, 60))
+            days = plant.day + np.cumsum(self.draw.exponential(0.7, 200))
             return [(float(day), 9, self._xid()) for day in days if day < DAYS]
         if plant.kind == "new_cause":
             return [(plant.day + each, 20 + int(each), NEW_XID) for each in (0.0, 3.0, 9.0)]
