@@ -120,8 +120,8 @@ def changes(
 
     It began at the hour from which on the best alternative is most likely. It ended when the
     likelihood of the reference over that of a level between bound and alarm reached 1,000 since
-    some hour, or after 90 days: then the new level is the reference. Reference days never are
-    those of an alarm. After an alarm the test starts anew.
+    some hour, or after 90 days: then the new level is the reference. Reference days never are those
+    of an alarm. After an alarm the test starts anew.
 
     Parameters
     ----------
