@@ -159,7 +159,7 @@ def test_the_answer_has_measured_value_budget_and_burns(store: Store) -> None:
         if (row["cluster"], row["figure"]) == ("misses", "availability")
     )
     assert record["measured"].n == 40
-    assert record["burn_6h"].lower is not None
+    assert record["burn_72h"].lower is not None
 
 
 def test_where_no_target_is_set_nothing_stands_on_a_page(empty_store: Path) -> None:
