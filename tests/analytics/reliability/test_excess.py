@@ -84,8 +84,8 @@ def test_shares_of_days_are_told_when_they_stay_high_and_not_by_chance() -> None
         judge = of_shares(share * exposure, exposure, 0.1)
         n += len(excesses(always, ~always, judge, least_steps=LEAST))
     assert n <= 15 * 200 / LEAST
-    share[150:] = rng.beta(4.0, 16.0, 50)
-    judge = of_shares(share * exposure, exposure, 0.1)
+    share[150:] = rng.beta(8.0, 12.0, 50)
+    judge = of_shares(share * exposure, exposure, 0.15)
     (one,) = excesses(always, ~always, judge, least_steps=LEAST)
     assert 150 <= one.raised <= 185
 
