@@ -1,4 +1,4 @@
-"""One POST to an address that a site states, within a time and a size, whatever the server does.
+"""Requests of HTTP: one POST to an address, within a time and a size, whatever the server does.
 
 No redirect is followed and certificates are checked. Another thread waits for the answer: a server
 that sends one byte at a time keeps nobody longer than the time limit.
@@ -16,7 +16,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from data.collect.address import opener
 from data.errors import SourceError
 
 if TYPE_CHECKING:
@@ -78,6 +77,21 @@ def post(url: str, body: bytes, headers: Mapping[str, str], most: Most) -> Poste
         if not posted.status:
             raise UnansweredError(f"was not there within {most.seconds:g} s") from None
     return posted
+
+
+def opener(*more: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
+    """Opens http and https alone; certificates are checked, redirects are errors."""
+    made = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        *more,
+    ):
+        made.add_handler(handler)
+    return made
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from data.collect.source import Fetched, Input, Window
 from data.disk_full import disk_full
 from data.errors import SourceError
+from data.posting import opener
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -197,21 +198,6 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
             for name, value in req.unredirected_hdrs.items():
                 following.add_unredirected_header(name, value)
         return following
-
-
-def opener(*more: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
-    """Opens http and https alone; certificates are checked, redirects are errors."""
-    made = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        *more,
-    ):
-        made.add_handler(handler)
-    return made
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
