@@ -115,6 +115,7 @@ def test_where_anything_is_missing_the_job_ends_as_ever(site: Site, said: dict[s
     assert site.mailed(0.3) is None
 
 
+@pytest.mark.slow
 def test_of_jobs_that_end_together_only_some_are_looked_at(site: Site) -> None:
     looked = site.folder / "looked"
     program(site.folder / "faultline", f'cat > /dev/null; echo x >> "{looked}"; sleep 2; exit 1')

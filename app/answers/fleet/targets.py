@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from analytics.efficiency.buckets import BUCKETS
+from analytics.efficiency.goodput import lost_gpu_hours
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.reliability.availability import clipped, ratios
 from analytics.reliability.error_budget import (
@@ -227,19 +228,14 @@ def _ettr(store: Store, whole: Selection) -> Measured:
 
 
 def unproductive(rows: pd.DataFrame) -> Estimate:
-    """Share of the GPU-time of jobs that was not productive, by rows of the ledger.
-
-    Its range is what is assumed of checkpoints and lost work.
+    """Share of the GPU-time of jobs that was not productive, by rows of the ledger, with the
+    interval that it gives its buckets; n are attempts.
     """
-    total = float(rows["gpu_seconds"].sum())
+    total = float(rows["gpu_seconds"].sum()) / 3600.0
     if not total:
         return unknown(CONF_LEVEL, 0)
-    kept = rows[rows["bucket"] == "productive"]
-    value, lower, upper = (
-        min(max(1.0 - float(kept[name].sum()) / total, 0.0), 1.0)
-        for name in ("gpu_seconds", "upper_gpu_seconds", "lower_gpu_seconds")
-    )
-    return Estimate(value, lower, upper, None, int(rows["n_attempts"].sum()))
+    lost = lost_gpu_hours(rows[rows["bucket"] != "productive"]).scaled(1.0 / total)
+    return replace(lost, upper=None if lost.upper is None else min(lost.upper, 1.0))
 
 
 def _burn(hours: int) -> Callable[[Target], Estimate]:
@@ -333,6 +329,6 @@ def _notes(shown: tuple[Target, ...]) -> Iterator[str]:
             yield f"{TITLES[each.figure]} of {each.cluster} cannot be judged: {each.cannot}."
     if any(each.figure == "ettr" and each.budget is not None for each in shown):
         yield (
-            "ETTR is that of the ledger, the GPU-time of jobs that was productive; its range is "
-            "what is assumed of checkpoints and lost work."
+            "ETTR is that of the ledger, the share of the GPU-time of jobs that was productive, in "
+            "whole days of UTC."
         )

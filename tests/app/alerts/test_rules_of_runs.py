@@ -144,6 +144,7 @@ def test_where_nothing_was_logged_nothing_is_judged(store: Store) -> None:
     assert found(run_diverges.RULE, store, "d").blind == run_diverges.NOTHING_LOGGED
 
 
+@pytest.mark.slow
 def test_a_hang_is_told_until_its_attempt_has_ended(tmp_path: Path) -> None:
     done, waits = entry(1, "completed"), entry(2, "started")
     dumps = write(tmp_path / "dumps", {rank: [done] + [waits] * (rank != 2) for rank in range(4)})

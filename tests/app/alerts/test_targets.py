@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from app.alerts import budgets
 from app.alerts.rule import Watch, thing
 from app.alerts.rules import availability_target, ettr_target, failure_rate_target
 from app.answers.fleet import targets
@@ -166,3 +167,20 @@ def test_where_no_target_is_set_nothing_stands_on_a_page(empty_store: Path) -> N
     with closing(Store.open(empty_store)) as opened:
         answer = targets.answer(of_store(opened), Selection())
     assert (answer.blocks, answer.sentence) == ((), targets.NO_TARGET)
+
+
+def test_ettr_is_told_of_whole_days_once_less_is_productive() -> None:
+    rng = np.random.default_rng(8)
+    rows = pd.DataFrame([
+        {"bucket": bucket, "at": START + day * DAY, "gpu_seconds": seconds,
+         "lower_gpu_seconds": seconds, "upper_gpu_seconds": seconds, "shared_gpu_seconds": 0.0,
+         "habit_gpu_s2": 0.0, "variance_gpu_s2": (seconds / 20) ** 2, "n_attempts": 10}
+        for day in range(60)
+        for lost in [rng.beta(*((2, 38) if day < 40 else (6, 24)))]
+        for bucket, seconds in (("lost_work", 1e6 * lost), ("productive", 1e6 * (1 - lost)))
+    ])  # fmt: skip
+    rows["at"] = pd.to_datetime(rows["at"], utc=True)
+    watch = Watch(Selection("c"), START, START + 60 * DAY, AlertSettings(targets=AIMS), 12)
+    (one,) = budgets.found(ettr_target.course(rows, 0.9), watch).episodes
+    assert START + 40 * DAY < one.raised_at <= START + 56 * DAY
+    assert one.sentence.startswith("ETTR of c was ")
