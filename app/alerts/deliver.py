@@ -92,7 +92,8 @@ def deliver(
     """
     queue, now = Deliveries(root), clock()
     queue.remove_before(now - KEPT)
-    if not site.alerts.receivers and not queue.waiting(now):
+    managers = [one for one in site.alerts.receivers if one.kind == "alertmanager"]
+    if not managers and not queue.waiting(now):
         return Round()
     with queue.sending() as may:
         if not may:
@@ -104,11 +105,7 @@ def deliver(
             _Round(queue, site, by_name.get(name), tuple(each), failed, limits, clock)
             for name, each in groupby(waiting, lambda one: one.receiver)
         ]
-        standing = [
-            _Standing(receiver, limits, now)
-            for receiver in site.alerts.receivers
-            if receiver.kind == "alertmanager"
-        ]
+        standing = [_Standing(receiver, limits, now) for receiver in managers]
         with ThreadPoolExecutor(AT_ONCE, "deliveries") as pool:
             done = list(pool.map(_Round.run, rounds))
             first = queue.first_told() if standing else []
