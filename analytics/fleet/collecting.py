@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median_low
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,8 +93,5 @@ def late(attempts: Sequence[Attempt], now: datetime, *, least: timedelta) -> lis
 def _allowed(attempts: Sequence[Attempt], least: timedelta) -> timedelta:
     """How long a source may bring nothing new."""
     answered = [each.asked_at for each in attempts if each.until_at is not None]
-    if len(answered) < 3:
-        return least
-    steps = np.diff(np.array(answered, dtype="datetime64[us]")).astype(np.int64)
-    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
-    return max(least, least / least.total_seconds() * usual / 1e6 * STEPS_LATE)
+    steps = [later - before for before, later in pairwise(answered) if later > before]
+    return max(least, STEPS_LATE * median_low(steps)) if len(steps) > 1 else least

@@ -109,6 +109,40 @@ def states(there: Spans, out: Spans, kind: Ints) -> States:
     return States(Spans(node[kept], at[kept], until[kept]), state[kept])
 
 
+def clipped(found: States, from_s: int, to_s: int) -> States:
+    """What nodes were in within a time, in seconds since 1970.
+
+    >>> import numpy as np
+    >>> spans = Spans(np.array([0, 0]), np.array([0, 40]), np.array([40, 100]))
+    >>> clipped(States(spans, np.array([UP, DOWN])), 30, 50).seconds().tolist()
+    [[0, 10, 0, 10]]
+    """
+    spans = found.spans
+    start, end = np.maximum(spans.start_s, from_s), np.minimum(spans.end_s, to_s)
+    kept = end > start
+    return States(Spans(spans.node, start, end).some(kept), found.state[kept])
+
+
+def began_out(found: States) -> Spans:
+    """Times out of service, whatever the state, that began while their node was watched and up.
+
+    >>> import numpy as np
+    >>> spans = Spans(np.array([0, 0, 0]), np.array([0, 40, 60]), np.array([40, 60, 90]))
+    >>> began_out(States(spans, np.array([UP, DOWN, DRAINED]))).end_s.tolist()
+    [90]
+    """
+    order = np.lexsort((found.spans.start_s, found.spans.node))
+    spans, up = found.spans.some(order), found.state[order] == UP  # type: ignore[arg-type]
+    follows = np.zeros(len(order), dtype=bool)
+    follows[1:] = (spans.node[1:] == spans.node[:-1]) & (spans.start_s[1:] == spans.end_s[:-1])
+    was_up = np.concatenate([[False], up[:-1]])
+    begins = ~up & follows & was_up
+    new = up | ~follows | begins
+    last = np.append(np.flatnonzero(new)[1:], len(order)) - 1
+    ends = spans.end_s[last] if len(order) else spans.end_s
+    return Spans(spans.node[begins], spans.start_s[begins], ends[begins[new]])
+
+
 def passed_before(spans: Spans, at: Ints) -> Ints:
     """Seconds of all spans together that had passed at some times, which rise.
 

@@ -265,6 +265,24 @@ def fleet_availability(
     )
 
 
+def watched_states(
+    spells: Sequence[Spell], out: Sequence[Out], gaps: Mapping[str, Sequence[Stretch]]
+) -> States:
+    """What the nodes of some clusters were in while their states were recorded.
+
+    The arguments are those of :func:`fleet_availability`, and so is what counts.
+    """
+    recorded = {each.cluster for each in out}
+    known = [each for each in spells if each.cluster in recorded]
+    place = {
+        name: number
+        for number, name in enumerate(sorted({(each.cluster, each.node) for each in known}))
+    }
+    of_nodes = [each for each in out if (each.cluster, each.node) in place]
+    kind = np.array([each.kind for each in of_nodes], dtype=np.int64)
+    return states(_watched(known, place, gaps), _spans(of_nodes, place), kind)
+
+
 def _placed(moments: Sequence[Moment], place: Mapping[tuple[str, str], int]) -> tuple[Ints, Ints]:
     """Ordinals of nodes and seconds of moments of known nodes."""
     known = [(place[c, n], round(at)) for c, n, at in moments if (c, n) in place]

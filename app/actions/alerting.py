@@ -24,5 +24,5 @@ def tell_alerts(root: Path) -> list[str]:
         done = evaluate(root)
     except DataError as error:
         return [f"the rules of alerts were not asked: {error}"]
-    failed = done.sent.n_again + done.sent.n_refused
+    failed = 0 if done.sent is None else done.sent.n_again + done.sent.n_refused
     return [f"{failed:,} messages of alerts were not taken: see `faultline alerts`"] * bool(failed)

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.errors import AnalysisError
-from app.alerts import deliver, exposition, life, queue
+from app.alerts import life
 from app.alerts.rule import Found, Rule, Watch, select
 from app.alerts.rules import rules
 from app.ask import of_store, once
-from app.reports.redaction import names
 from data.alerts import Alert, Alerts, Change, Evaluated, evaluating
 from data.errors import DataError
 from data.filters import Selection
@@ -24,6 +23,7 @@ from data.store import Store
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from app.alerts.deliver import Round
     from app.ask import Ask
     from data.alerts import Delivery, Figure
     from data.site import Site
@@ -47,8 +47,8 @@ class Evaluation:
     n_resolved: int
     blind: Mapping[str, Mapping[str, str]]
     """Rule -> cluster -> why it could not be judged."""
-    sent: deliver.Round
-    """What was sent, and what was not."""
+    sent: Round | None
+    """What was sent, and what was not; None where there is nobody to tell."""
 
 
 def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:
@@ -112,10 +112,16 @@ def _graphed(store: Store, site: Site, at: datetime) -> tuple[Figure, ...]:
     return tuple(graphed.figures(of_store(store), selections, at))
 
 
-def _tell(root: Path, site: Site, at: datetime) -> deliver.Round:
+def _tell(root: Path, site: Site, at: datetime) -> Round | None:
     """Sends what waits, and writes the file for Prometheus."""
-    sent = deliver.deliver(root, site)
+    sent = None
+    if site.alerts.receivers:
+        from app.alerts import deliver  # here: many sites tell nobody
+
+        sent = deliver.deliver(root, site)
     if site.alerts.textfile:
+        from app.alerts import exposition
+
         exposition.write(Path(site.alerts.textfile), exposition.of_store(root, at))
     return sent
 
@@ -143,9 +149,11 @@ def _messages(
     """What is to be told; nothing is asked where there is nobody to tell."""
     if not site.alerts.receivers:
         return iter(())
+    from app.alerts import queue  # here: many sites tell nobody
+
     earlier = kept.deliveries(alert_ids=[alert.alert_id for alert in shown])
-    pseudonyms, synthetic = (lambda: names(store, redact=True)), fleet.is_synthetic(store)
-    return queue.queued(shown, earlier, said, site, at, pseudonyms, synthetic=synthetic)
+    synthetic = fleet.is_synthetic(store)
+    return queue.queued(shown, earlier, said, site, at, store, synthetic=synthetic)
 
 
 def _found(
@@ -202,9 +210,10 @@ def _standing(
 
 
 def _told_until(last: Evaluated | None, now: datetime) -> datetime:
-    """Up to when what happened has been looked at."""
-    longest = now - LONGEST_BACK
-    return longest if last is None else min(max(datetime.fromisoformat(last.at), longest), now)
+    """Up to when what happened has been looked at; the first time only what stands is told."""
+    if last is None:
+        return now
+    return min(max(datetime.fromisoformat(last.at), now - LONGEST_BACK), now)
 
 
 def _held(store: Store, alerts: Alerts, standing: Iterable[str]) -> list[Alert]:

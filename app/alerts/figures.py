@@ -11,7 +11,7 @@ import numpy as np
 from analytics.reliability.alarms.changes import HOURS
 from analytics.reliability.alarms.reference import LEAST_DAYS
 from analytics.reliability.detection import JOBS, can_show, seen_days, sources_collected
-from app.answers.fleet.actions.rows import period
+from app.answers.fleet.actions.action import period
 from app.answers.reliability import sight
 from app.words import numbers
 from data.queries import alarms, exposure

@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 
 SHOWN_RESOLVED = timedelta(days=14)
 """How long a resolved alert stays in the list."""
-NONE = "No alert is open, and none was resolved in the last 14 days."
+NONE = "No alert is open."
+NOT_ASKED = "No rule was evaluated yet: `faultline check` asks them, and so does each ingest."
+CANNOT = "cannot be judged: "
 NOBODY = "Nobody is told: site.toml names no receiver ([[alerts.receiver]])."
 BUDGET = (
-    "Rules that decide by chance share {:g} false alarms a month, over all clusters and things "
+    "Rules that decide by chance share a budget of {} a month, over all clusters and things "
     "together. A back-test tells what a rule would have told in the last 90 days of records."
 )
 ORDER: Mapping[life.State, int] = {"open": 0, "acknowledged": 1, "muted": 2, "resolved": 3}
@@ -59,9 +61,16 @@ class Known:
         return len(self.settings.receivers)
 
     def blind(self, rule: str) -> list[str]:
-        """Why a rule could not be judged when it was last asked, by cluster."""
+        """Why a rule could not be judged when it was last asked: each reason once, with its
+        clusters where there are several.
+        """
         found = {} if self.evaluated is None else self.evaluated.blind.get(rule, {})
-        return [f"{cluster}: {why}" for cluster, why in found.items()]
+        reasons: dict[str, list[str]] = {}
+        for cluster, why in found.items():
+            reasons.setdefault(why.rpartition(CANNOT)[2].rstrip("."), []).append(cluster)
+        if len(reasons) == 1:
+            return [*reasons]
+        return [f"{in_a_row(clusters)}: {why}" for why, clusters in reasons.items()]
 
     def lacks(self, rule: Rule) -> bool:
         """Whether site.toml lacks the setting that a rule needs."""
@@ -117,7 +126,7 @@ def told_in_words(alert: Alert, now: Known) -> str:
     told = sorted({one.receiver for one in own if one.outcome == "delivered"})
     waiting = sorted({one.receiver for one in own if one.ended_at is None})
     parts = [f"told {in_a_row(told)}"] if told else []
-    parts += [f"{in_a_row(waiting)} to be told again"] if waiting else []
+    parts += [f"{in_a_row(waiting)} not told yet"] if waiting else []
     return "; ".join(parts) or "nobody was told"
 
 
@@ -218,7 +227,7 @@ def rule_rows(now: Known) -> Rows:
 def sentence(now: Known, states: Mapping[str, life.State]) -> str:
     """How many alerts are open, and how many rules could look; a verdict needs sight."""
     if now.evaluated is None:
-        return "No rule was evaluated yet: `faultline check` asks them."
+        return NOT_ASKED
     counts = Counter(states[alert.alert_id] for alert in now.alerts)
     critical = sum(
         alert.severity == "critical" and states[alert.alert_id] == "open" for alert in now.alerts

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from app.alerts import life
 from app.alerts.messages import made
 from app.alerts.rules import rules
+from app.reports.redaction import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from app.reports.redaction import Names
     from data.alerts import Alert, Delivery, Event
     from data.site import Site
+    from data.store import Store
 
 
 def queued(
@@ -23,7 +25,7 @@ def queued(
     said: life.Said,
     site: Site,
     now: datetime,
-    pseudonyms: Callable[[], Names],
+    store: Store,
     *,
     synthetic: bool,
 ) -> Iterator[Delivery]:
@@ -32,6 +34,7 @@ def queued(
     What is muted or acknowledged is not told while it is: it is told later if it still stands
     then and never was.
     """
+    pseudonyms = cache(partial(names, store, redact=True))
     by_name = {rule.name: rule for rule in rules()}
     for alert in alerts:
         own = [one for one in earlier if one.alert_id == alert.alert_id]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.answers.fleet.actions.training_rows import MOST_RUNS, RECENT
+from app.answers.fleet.actions.action import MOST_RUNS, RECENT
 from data.queries import run_levels, run_owners
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from analytics.estimate import CONF_LEVEL
 from app.answers.efficiency import ledger, ledger_parts
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet import changed, coverage, overview
+from app.answers.fleet import changed, coverage, overview, targets
 from app.answers.fleet.actions import listed
 from app.answers.fleet.choices import last_whole
 from app.answers.reliability import sight
@@ -22,6 +22,7 @@ from data.queries import fleet
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from app.answers.content import Answer
     from app.ask import Ask
     from app.reports.kinds import Request
     from app.reports.redaction import Names
@@ -45,6 +46,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
     seen = _looked_back(selection)
     seen_during = Period(seen.from_at, seen.to_at, request.timezone)
     to_do = listed.listed(ask, seen, now, timezone=request.timezone, beside=request.beside)
+    aimed = targets.answer(ask, selection)
     before = changed.answer(ask, selection, before_is=f"the {_span(selection)} before")
     return Report(
         kind="monday",
@@ -62,13 +64,21 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
                 (listed.brief(to_do, ACTIONS, seen_during),),
                 () if seen == selection else (_looked(selection),),
             ),
+            *_targets(ask, selection, aimed),
             section("What changed", before.blocks, before.notes),
         ),
-        definitions=defined(answer.numbers, ()),
+        definitions=defined(answer.numbers, aimed.terms if aimed.blocks else ()),
         missing=ask(coverage.held, selection).missing,
         conf_level=CONF_LEVEL,
         card=True,
     )
+
+
+def _targets(ask: Ask, selection: Selection, aimed: Answer) -> Iterator[Section]:
+    """Whether targets are met, where the site states any."""
+    if aimed.blocks:
+        shown = targets.brief(ask(targets.measured, selection))
+        yield section("Targets", (shown,), (aimed.sentence, *aimed.notes))
 
 
 def _of_a_week(ask: Ask, selection: Selection, now: datetime) -> Selection:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import actions
 from app.answers.fleet.actions import listed
-from app.answers.fleet.actions.rows import TITLES
+from app.answers.fleet.actions.action import TITLES
 from app.ask import reader
 from app.ask.cached import ask, fresh, store_root, whole
 from app.show import links, page
@@ -18,8 +18,8 @@ from app.words import escaping, numbers
 from app.words.plain import clause
 
 if TYPE_CHECKING:
+    from app.answers.fleet.actions.action import Action
     from app.answers.fleet.actions.listed import Listed, PutOff
-    from app.answers.fleet.actions.rows import Action
     from app.show.scope import Scope
 
 ACKNOWLEDGE = "Acknowledge"

@@ -77,15 +77,15 @@ def struck(store: Store, selection: Selection) -> Columns:
         f"""WITH {ARRANGED}, {_verdicts(store)},
             item AS (
               SELECT failed_at, ({INFRASTRUCTURE}) AS infra, ({UNEXPLAINED}) AS unexplained,
-                coalesce(incident_id, concat_ws('/', coalesce(job_user, verdict.node, job),
-                  CAST(failed_at AS DATE))) AS item
+                coalesce(incident_id, job_user, verdict.node, job) AS item,
+                CASE WHEN incident_id IS NULL THEN CAST(failed_at AS DATE) END AS day
               FROM verdict LEFT JOIN ({_OF_INCIDENTS}) USING (cluster, attempt_key)
               WHERE {_EXPOSED} AND {NOT_BY_ITS_USER}
                 AND (cause <> 'requeued' OR domain <> 'unknown' OR node_lost))
             SELECT {_HOUR.format("min(failed_at)")} AS hour,
               CAST({_HOUR.format("min(failed_at) FILTER (infra)")} AS DOUBLE) AS infra_hour,
               arg_min(unexplained, failed_at) AS unexplained
-            FROM item GROUP BY item
+            FROM item GROUP BY item, day
             UNION ALL
             SELECT DISTINCT {_HOUR.format("start_at")} AS hour, hour, false
             FROM node_failures WHERE {_WITHOUT_JOBS}
@@ -108,14 +108,15 @@ def node_hours_struck(store: Store, selection: Selection) -> Columns:
     )
 
 
-def outages(
-    store: Store, selection: Selection, node: str
-) -> list[tuple[datetime, datetime | None]]:
-    """When a node went out of service, and when it came back; None while it is out."""
-    return store.rows(
-        """SELECT start_at, end_at FROM node_events
-           WHERE cluster = $cluster AND node = $node AND start_at IS NOT NULL ORDER BY start_at""",
-        selection.parameters | {"node": node},
+@kept
+def outages(store: Store, selection: Selection) -> Columns:
+    """When nodes went out of service and came back: columns node, from_hour, to_hour (of 1970, with
+    fractions; NaN while it is out)."""
+    return store.columns(
+        """SELECT node, epoch(start_at) / 3600 AS from_hour, epoch(end_at) / 3600 AS to_hour
+           FROM node_events WHERE cluster = $cluster AND node IS NOT NULL AND start_at IS NOT NULL
+           ORDER BY node, start_at""",
+        selection.parameters,
     )
 
 

@@ -98,6 +98,18 @@ def outages(store: Store, selection: Selection) -> list[Outage]:
     )
 
 
+def is_recorded(store: Store, selection: Selection) -> bool:
+    """Whether any record tells when a node of the cluster was out of service."""
+    of_cluster = Filter(columns=("cluster",)).where(selection)
+    ((found,),) = store.rows(
+        f"""SELECT EXISTS (SELECT 1 FROM node_events WHERE {of_cluster}
+              UNION ALL SELECT 1 FROM node_failures
+                WHERE repair_minutes >= 0 AND {of_cluster})""",
+        selection.parameters,
+    )
+    return bool(found)
+
+
 def tickets(store: Store, selection: Selection) -> list[tuple[str, str, float]]:
     """When tickets of nodes were opened: cluster, node, seconds since 1970."""
     return store.rows(

@@ -29,7 +29,7 @@ GPUS = 8
 XIDS = (79, 74, 95, 48, 119, 64)
 SHARES = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 """How often each of them is the fault: a long tail."""
-NEW_XID = 140
+NEW_XID = 62
 RELAPSES, RELAPSE_DAYS = 0.25, 1.5
 
 
@@ -117,7 +117,7 @@ class Quarter:
                     for day in self.draw.uniform(plant.day, DAYS, n)]  # fmt: skip
         if plant.kind == "new_lemon":
             self.bad.append((9, plant.day, DAYS))
-            days = plant.day + np.cumsum(self.draw.exponential(1.5, 60))
+            days = plant.day + np.cumsum(self.draw.exponential(0.7, 200))
             return [(float(day), 9, self._xid()) for day in days if day < DAYS]
         if plant.kind == "new_cause":
             return [(plant.day + each, 20 + int(each), NEW_XID) for each in (0.0, 3.0, 9.0)]
@@ -131,7 +131,8 @@ class Quarter:
         at, n = float(self.draw.uniform(0, 0.3)), 0
         while at < DAYS:
             long = group == 0
-            length = 40.0 if long else float(self.draw.exponential(1.2)) + 0.02
+            usual = 1.0 if self._is("ettr_down", at) else 40.0
+            length = usual if long else float(self.draw.exponential(1.2)) + 0.02
             hit = next((each for each in struck if at <= each[0] < at + length), None)
             end = min(at + length, DAYS if hit is None else hit[0])
             ran_out = hit is None and at + length > DAYS
@@ -151,7 +152,7 @@ class Quarter:
         """Days until the next job: longer at nights and on weekends, and for what was planted."""
         if long:
             worse = self._is("ettr_down", day)
-            return float(self.draw.gamma(4.0, (0.45 if worse else 0.02) / 4.0))
+            return float(self.draw.gamma(4.0, (0.5 if worse else 0.02) / 4.0))
         quiet = (day % 7 > 5) + 0.5 * ((day % 1) > 0.8)
         return float(self.draw.exponential(0.03 + 0.15 * quiet))
 

@@ -27,7 +27,7 @@ MOST_DEVIATION = 3.0
 """Deviations that one day counts as at most: one bad day is no change."""
 LEAST_MEAN = 1e-3
 """Below it a mean is taken as that."""
-RETURNED = math.log(20.0)
+RETURNED = math.log(1000.0)
 """Evidence that ends an alarm: so often it is better told by the reference than by the alarm."""
 MOST_OF_HOUR, MOST_TIMES = 2.0, 3.0
 """Occurrences of one hour that count at most: so many, or so many times what the bound lets expect.
@@ -119,9 +119,9 @@ def changes(
     lets expect.
 
     It began at the hour from which on the best alternative is most likely. It ended when the
-    likelihood of the reference over that of a level between bound and alarm reached 20 since some
-    hour, or after 90 days: then the new level is the reference. Reference days never are those of
-    an alarm. After an alarm the test starts anew.
+    likelihood of the reference over that of a level between bound and alarm reached 1,000 since
+    some hour, or after 90 days: then the new level is the reference. Reference days never are those
+    of an alarm. After an alarm the test starts anew.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from analytics.failures.precedence import weights
 from app.alerts.past import reached
 from app.alerts.rule import Episode, Found, Rule
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet.actions import rows
+from app.answers.fleet.actions import action
 from app.words import moments, numbers
 from app.words.plain import in_a_row, in_a_sentence
 from data.queries import link_events
@@ -121,7 +121,7 @@ def _episode(
     n_times = numbers.counted(len(times), "stretch", "stretches")
     causes = dict.fromkeys(in_a_sentence(titles.get(each[2], each[2])) for each in events)
     yield Episode(
-        rows.target("node", cluster, node),
+        action.target("node", cluster, node),
         events[0][0],
         raised,
         last_at + CALM if last_at + CALM <= watch.now else None,

@@ -14,7 +14,7 @@ from analytics.nodes.machines.detection import SILENCE, Settings, watched
 from analytics.nodes.machines.samples import LEAST_MACHINES
 from app.alerts.past import of_seconds, reached
 from app.alerts.rule import Episode, Found, Rule
-from app.answers.fleet.actions import rows
+from app.answers.fleet.actions import action
 from app.words import numbers
 from data.errors import DataError
 from data.queries import metrics
@@ -91,7 +91,7 @@ def _episodes(cluster: str, each: Examined, watch: Watch) -> Iterator[Episode]:
         since_at = of_seconds(faulty.since_at)
         raised_at = min(since_at + timedelta(seconds=lasting), max(job.to_at, since_at))
         yield Episode(
-            rows.target("node", cluster, faulty.machine),
+            action.target("node", cluster, faulty.machine),
             since_at,
             raised_at,
             max(job.to_at, raised_at) if is_old else None,

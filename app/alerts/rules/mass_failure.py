@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from analytics.failures.mass_failures import WINDOW_MINUTES
 from app.alerts import figures
 from app.alerts.rule import Episode, Found, Rule
+from app.answers.failures.mass import found_mass_failures
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet.actions.rows import found_mass_failures, target
+from app.answers.fleet.actions.action import target
 from app.words import moments, numbers
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from analytics.reliability.alarms.changes import HOURS
 from analytics.reliability.alarms.many import MARGIN, standing_out
 from app.alerts import figures
 from app.alerts.rule import Episode, Found, Rule
-from app.answers.fleet.actions.rows import target
+from app.answers.fleet.actions.action import target
 from app.words import numbers
 from data.queries import alarms, fleet
 
@@ -64,11 +64,12 @@ def find(ask: Ask, watch: Watch) -> Found:
 
 def _in_service(ask: Ask, watch: Watch, looked: Hours, node: str) -> Floats:
     """Node-days of each hour in which a node was in service: out of it no job can fail there."""
-    held = np.full(looked.n, 1.0 / HOURS)
-    for start_at, end_at in ask(alarms.outages, watch.selection, node):
-        first = (start_at - looked.at(0)) / figures.HOUR
-        last = looked.n if end_at is None else (end_at - looked.at(0)) / figures.HOUR
-        held[max(0, int(np.ceil(first))) : max(0, int(last))] = 0.0
+    held, rows = np.full(looked.n, 1.0 / HOURS), ask(alarms.outages, watch.selection)
+    own, begin = rows["node"] == node, looked.first_day * HOURS
+    from_hour = np.clip(np.ceil(rows["from_hour"][own] - begin), 0, looked.n).astype(int)
+    to_hour = np.nan_to_num(rows["to_hour"][own].astype(float) - begin, nan=looked.n)
+    for first, last in zip(from_hour, np.clip(to_hour, 0, looked.n).astype(int), strict=True):
+        held[first:last] = 0.0
     return held
 
 

@@ -12,7 +12,7 @@ from analytics.fleet.collecting import Attempt, late
 from analytics.fleet.silences import FEWEST, silences
 from app.alerts.past import midnight, reached
 from app.alerts.rule import Episode, Found, Rule
-from app.answers.fleet.actions import rows
+from app.answers.fleet.actions import action
 from app.answers.fleet.ingests import STALE_HOURS
 from app.words import numbers
 from data.queries import source_days
@@ -72,7 +72,7 @@ def _collected(asked: Sequence[Asked], watch: Watch) -> Iterator[tuple[str | Non
             yield (
                 covers,
                 Episode(
-                    rows.target("source", cluster or "", source, "collect"),
+                    action.target("source", cluster or "", source, "collect"),
                     found.since_at,
                     found.told_at,
                     found.ended_at,
@@ -117,7 +117,7 @@ def _silent(ask: Ask, watch: Watch) -> tuple[list[tuple[str, Episode]], bool]:
 
 
 def _of_silence(cluster: str, source: str, found: Silence) -> Episode:
-    what, hidden = rows.HIDDEN.get(source, (source.replace("_", " "), "all that it would show"))
+    what, hidden = action.HIDDEN.get(source, (source.replace("_", " "), "all that it would show"))
     missing = numbers.counted(found.n_missing, "day")
     longest = numbers.counted(found.longest, "day")
     sentence = (
@@ -126,7 +126,7 @@ def _of_silence(cluster: str, source: str, found: Silence) -> Episode:
         f"(n = {found.n_pauses:,}); hidden: {hidden}"
     )
     return Episode(
-        rows.target("source", cluster, source),
+        action.target("source", cluster, source),
         midnight(found.last_day + 1),
         midnight(found.told_day + 1),
         None if found.seen_day is None else midnight(found.seen_day),

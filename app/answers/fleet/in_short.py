@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from analytics.reliability.fleet_verdict import Verdict
+    from app.answers.fleet.actions.action import Action
     from app.answers.fleet.actions.listed import Kept
-    from app.answers.fleet.actions.rows import Action
     from app.ask import Ask
     from data.filters import Selection
 

@@ -19,6 +19,7 @@ from analytics.reliability.fleet_availability import (
     Spell,
     fleet_availability,
     unseen,
+    watched_states,
 )
 from app.answers.content import Answer, Chart, Missing, Number, estimated
 from app.answers.content import Part as Opened
@@ -32,6 +33,8 @@ from data.queries.detection import evidence_days
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from analytics.reliability.availability import States
+    from analytics.reliability.detection import Stretch
     from app.answers.content import Block, Table
     from app.ask import Ask
     from app.words.terms import Term
@@ -62,6 +65,24 @@ def measured(
     store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL, seed: int = 0
 ) -> FleetAvailability:
     """Availability and repairs of the nodes of a selection."""
+    return fleet_availability(
+        *_recorded(store, selection),
+        failures=[row[:3] for row in repairs.failures(store, selection)],
+        tickets=availability.tickets(store, selection),
+        conf_level=conf_level,
+        seed=seed,
+    )
+
+
+def node_states(store: Store, selection: Selection) -> States:
+    """What the nodes of a selection were in, one state after the other."""
+    return watched_states(*_recorded(store, selection))
+
+
+def _recorded(
+    store: Store, selection: Selection
+) -> tuple[list[Spell], list[Out], dict[str, list[Stretch]]]:
+    """When nodes were there, when they were out, and on which days nobody saw it."""
     evidence = evidence_days(store, selection)
     logged = availability.recorded_days(store, selection)
     both = {name: np.concatenate([evidence[name], logged[name]]) for name in evidence}
@@ -69,14 +90,10 @@ def measured(
     for each in sources_collected(both):
         if each.source in SOURCES:
             gaps[each.cluster].append(each.gaps)
-    return fleet_availability(
+    return (
         [Spell(*row) for row in availability.spells(store, selection)],
         [Out(*row) for row in availability.outages(store, selection)],
         {cluster: unseen(of_sources) for cluster, of_sources in gaps.items()},
-        failures=[row[:3] for row in repairs.failures(store, selection)],
-        tickets=availability.tickets(store, selection),
-        conf_level=conf_level,
-        seed=seed,
     )
 
 

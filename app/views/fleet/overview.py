@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.answers.content import Missing
 from app.answers.efficiency import best_interval
-from app.answers.fleet import overview
+from app.answers.fleet import overview, targets
 from app.answers.reliability import availability, forecast
 from app.ask.cached import ask, whole
 from app.show import links, page
@@ -38,6 +38,13 @@ def weeks() -> None:
     page.blocks([by_week], scope)
     up = availability.answer(ask, scope.selection).numbers[:2]
     page.headlines([*up, *forecast.answer(ask, scope.selection).numbers[:2]], scope)
+
+
+def aims() -> None:
+    """Whether targets are met, what of their budgets is left, and how fast it is spent."""
+    page.blocks(aimed.blocks, scope, titled=False)
+    for note in aimed.notes:
+        st.caption(note)
 
 
 SHOWN = 4
@@ -71,6 +78,9 @@ if job is not None:
     said = best_interval.in_short(job)
     line.markdown(links.page("planner", best_interval.as_question(job.gpus), said))
 action_list.show(scope)
+aimed = targets.answer(ask, scope.selection)
+if aimed.blocks:
+    page.folded(aimed.sentence, aims, key="targets")
 by_week, *others = answer.blocks
 page.blocks(others, scope, folded=True)
 if isinstance(by_week, Missing):

@@ -15,8 +15,8 @@ from app import actions
 from app.actions import DataError
 from app.answers.failures import incidents
 from app.answers.fleet.actions import listed
+from app.answers.fleet.actions.action import Action, rank, recorded, target
 from app.answers.fleet.actions.listed import Listed
-from app.answers.fleet.actions.rows import Action, rank, recorded, target
 from app.ask import of_store
 from app.cli import main
 from app.words.periods import Period
@@ -27,7 +27,7 @@ from data.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.answers.fleet.actions.rows import Kind
+    from app.answers.fleet.actions.action import Kind
 
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
 KINDS = ("incident", "cause", "straggler", "source")

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import shutil
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pytest
+
+from app import actions
+from app.alerts import asked, evaluate, listing
+from app.ask import of_store
+from app.words import escaping
+from app.words.plain import titled
+from data.state import State
+from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,31 +34,57 @@ def test_a_store_whose_rules_were_never_asked_says_so(
     assert page.title[0].value.startswith("No rule was evaluated yet")
 
 
-@pytest.fixture
-def checked(demo_store: Path, tmp_path: Path, faultline: Callable[..., Any]) -> Path:
-    """A copy of the demo whose rules were asked."""
-    import shutil
-
-    root = tmp_path / "store"
+@pytest.fixture(scope="module")
+def checked(demo_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the demo whose rules were asked when a large job had just failed."""
+    root = tmp_path_factory.mktemp("alerts") / "store"
     shutil.copytree(demo_store, root)
-    faultline("check", "--store", root)
+    (root / "site.toml").write_text("[alerts]\nlarge_gpus = 8\n", encoding="utf-8")
+    with closing(Store.open(root)) as store:
+        found = asked.past(of_store(store), asked.rule_of("large_job"), datetime.now(UTC))
+    evaluate.evaluate(root, now=found.told[0].episode.raised_at)
     return root
 
 
-def test_the_page_lists_the_alerts_of_the_command_and_takes_one_on(
-    open_page: Callable[..., AppTest], checked: Path, faultline: Callable[..., Any]
+def press(page: AppTest, key: str) -> AppTest:
+    """The page after a click on a button."""
+    (button,) = [each for each in page.button if each.key == key]
+    return button.click().run()
+
+
+def test_the_page_lists_the_alerts_of_the_command(
+    open_page: Callable[..., AppTest], checked: Path
 ) -> None:
-    said = faultline("alerts", "--store", checked, "--format", "json").json
+    with closing(Store.open(checked)) as store:
+        now = evaluate.clock(store, datetime.now(UTC))
+        answer = listing.answer(listing.known(store, now), now)
     page = open_page(checked, PAGE)
     assert not page.exception
+    assert page.title[0].value.replace("\N{NO-BREAK SPACE}", " ") == titled(answer.sentence)
     shown = " ".join(each.value for each in page.markdown)
-    assert all(alert["sentence"] in shown for alert in said["alerts"])
-    assert said["alerts"], "the demo has something to tell"
+    told = [alert["sentence"] for alert in answer.record["alerts"]]
+    assert told, "the demo has something to tell"
+    assert all(escaping.escaped(sentence) in shown for sentence in told)
+
+
+def test_what_needs_somebody_is_the_list_of_overview(
+    open_page: Callable[..., AppTest], checked: Path
+) -> None:
+    here = open_page(checked, PAGE, alerts_tab="All that needs somebody", period="28d")
+    there = open_page(checked, period="28d")
+    lines = [
+        [each.value for each in page.markdown if each.value.startswith(":gray[:material/")]
+        for page in (here, there)
+    ]
+    assert lines[0] == lines[1] != []
 
 
 def test_a_rule_is_asked_of_the_past_and_switched_on(
     open_page: Callable[..., AppTest], checked: Path
 ) -> None:
-    page = open_page(checked, PAGE, alerts_tab="Rules", rule="failure_rate")
+    actions.switch(checked, "new_lemon", on=False, author="kim")
+    page = press(open_page(checked, PAGE, alerts_tab="Rules"), "backtest_new_lemon")
     assert not page.exception
     assert any("would have told" in each.value for each in page.markdown)
+    press(page, "backtest_on")
+    assert State(checked).annotations()[-1][4:] == ("switched", "on")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.answers.fleet.actions.rows import Action
+from app.answers.fleet.actions.action import Action
 from app.words import moments
 from app.words.plain import in_a_row
 from data.alerts import Alert, Alerts

@@ -12,10 +12,9 @@ from app.answers.content import Answer, Table
 from app.answers.described import JSON, Rows, field
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
+from app.answers.fleet.actions.action import TITLES, Action, rank
 from app.answers.fleet.actions.alert_rows import opened, with_alerts
 from app.answers.fleet.actions.rows import (
-    TITLES,
-    Action,
     of_causes,
     of_collected,
     of_hosts,
@@ -24,7 +23,6 @@ from app.answers.fleet.actions.rows import (
     of_mass_failures,
     of_sources,
     of_stragglers,
-    rank,
 )
 from app.answers.fleet.actions.training_rows import of_runs
 from app.answers.reliability import sight

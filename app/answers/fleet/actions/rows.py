@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.failures.evidence import of_events
-from analytics.failures.mass_failures import BY, WINDOW_MINUTES, mass_failures
+from analytics.failures.mass_failures import WINDOW_MINUTES
 from analytics.failures.precedence import weights
 from analytics.fleet.coverage import silent_sources
 from analytics.nodes.host_findings import host_findings
 from analytics.training.stragglers.slowdown import STRAGGLING
 from app.answers.efficiency import ledger_parts
 from app.answers.failures import incidents, replay, verdicts
+from app.answers.failures.mass import found_mass_failures
 from app.answers.failures.node import no_job_known
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage, names, risen
+from app.answers.fleet.actions.action import HIDDEN, Action, period, recorded, target
 from app.answers.fleet.ingests import STALE_HOURS
 from app.answers.nodes import lemons
 from app.answers.reliability import sight
 from app.answers.training import fleet
 from app.ask import FEW
 from app.words import moments, numbers
-from app.words.periods import custom_period
 from app.words.plain import in_a_sentence
 from data.filters import Selection
-from data.queries import collected, efficiency, hosts, occurrences
+from data.queries import collected, efficiency, hosts
 from data.queries import incidents as incident_queries
 from data.site import load_site
 
@@ -43,88 +41,6 @@ if TYPE_CHECKING:
     from analytics.nodes.host_findings import HostFinding, Told
     from app.ask import Ask
     from data.store import Store
-
-Kind = Literal[
-    "node", "host", "incident", "mass_failure", "cause", "source", "straggler", "run", "suspect",
-    "hang", "alert",
-]  # fmt: skip
-TITLES: Mapping[Kind, str] = {
-    "node": "Lemon node",
-    "host": "Host without jobs",
-    "incident": "Incident",
-    "mass_failure": "Mass failure",
-    "cause": "Risen cause",
-    "source": "Blind spot",
-    "straggler": "Straggler",
-    "run": "Training run",
-    "suspect": "Corruption suspect",
-    "hang": "Hang",
-    "alert": "Alert",
-}
-"""What each kind is called."""
-
-
-@dataclass(frozen=True)
-class Action:
-    """A row of the list."""
-
-    kind: Kind
-    target: str
-    """What people decide on: `incident:ID`, else `action:KIND-HASH`, which stays when all is
-    derived again."""
-    what: str
-    why: str
-    stake: Estimate | None
-    """GPU-hours; None where nobody knows them."""
-    stake_basis: str
-    """How they are counted, or why they are not known."""
-    page: str
-    """Page of the evidence, as in its address."""
-    named: Mapping[str, str] = field(default_factory=dict)
-    """What the address of that page names."""
-    is_over: bool = False
-    """Nothing is at stake any more: what it lost is lost."""
-    hides: tuple[int, float] = (0, 0.0)
-    """Order where the stake is none. Of an incident that is over: the GPU-hours that it lost. Of a
-    source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was never read;
-    then how long, or how many failures without a cause it could explain. Of a host without jobs: 3
-    where an event was critical or fatal, else 1; then how often it was told."""
-    rules: tuple[str, ...] = ()
-    """Rules of alerts that see the same thing."""
-    since: str = ""
-    """Of what rules see: since when. What somebody said before silences nothing new."""
-
-    @property
-    def gpu_hours(self) -> float | None:
-        """The stake alone."""
-        return None if self.stake is None else self.stake.value
-
-
-def target(kind: Kind, *parts: str) -> str:
-    """What people decide on, from what a row is about.
-
-    A hash: the names in it are nobody's business who reads the annotations.
-
-    >>> target("cause", "demo", "ecc")
-    'action:cause-f3787295d612'
-    """
-    digest = hashlib.sha256("\0".join((kind, *parts)).encode()).hexdigest()
-    return f"action:{kind}-{digest[:12]}"
-
-
-def recorded(gpu_hours: float, n: int) -> Estimate:
-    """GPU-hours that records fix: an interval without a width."""
-    return Estimate(gpu_hours, gpu_hours, gpu_hours, CONF_LEVEL, n)
-
-
-def rank(action: Action) -> tuple[int, float, int, float, str]:
-    """Most GPU-hours at stake first; then what has none that is known, by what it hides; last what
-    is over.
-    """
-    hours, (how, much) = action.gpu_hours, action.hides
-    place = 2 if action.is_over else 1 if hours is None else 0
-    return (place, -(hours or 0.0), -how, -much, action.target)
-
 
 REASONS = 2
 """Reasons told here; the node's page has all."""
@@ -152,17 +68,6 @@ OVER = f"{QUIET}, and none of its nodes is out"
 NOT_WATCHED = f"{QUIET}; whether its nodes are back is not known, no node events were collected"
 AROUND = timedelta(minutes=WINDOW_MINUTES)
 UNSEEN = "not known: nobody sees what it hides"
-HIDDEN = {
-    "health_events.kernel": ("kernel logs", "which failures are of GPUs, links and hosts"),
-    "health_events.health_check": ("health checks", "which nodes failed one"),
-    "job_logs": ("logs of jobs", "why attempts failed that no node explains"),
-    "node_events": ("events of nodes", "which nodes are out of service, and for how long"),
-    "training_metrics": (
-        "training metrics",
-        "checkpoints and lost work, which are assumed",
-    ),
-}
-"""Sources that any cluster with jobs can have: what they are, and what is hidden without them."""
 EXPLAINS = ("health_events.kernel", "health_events.health_check", "job_logs")
 """Of them, those that say why attempts failed."""
 
@@ -313,20 +218,6 @@ def _of_incident(
     )
 
 
-def found_mass_failures(store: Store, selection: Selection) -> pd.DataFrame:
-    """Mass failures that nobody explained: who, where or what in a column of its own name, which
-    reports can redact, and a key."""
-    rows = [
-        asdict(mass)
-        | {"key": mass.key}
-        | {by: mass.name if by == mass.by else None for by in BY if by != "cause"}
-        for mass in mass_failures(occurrences.crowded_failures(store, selection))
-    ]
-    names = ("cluster", "by", *BY, "first_at", "last_at", "failures", "of_failures", "of_cause",
-             "held_gpu_hours", "key")  # fmt: skip
-    return pd.DataFrame(rows, columns=list(names))
-
-
 def of_mass_failures(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]:
     """Many failures of one user, node or cause within minutes."""
     titles = ask(cause_titles)
@@ -376,14 +267,6 @@ def of_causes(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]
             page="failures",
             named=period(compared.split_at, compared.to_at, timezone) | {"domain": cause.domain},
         )
-
-
-def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> dict[str, str]:
-    """A period as an address names it."""
-    if from_at is None or to_at is None:
-        return {}
-    first, last = (pd.Timestamp(at).tz_convert(timezone) for at in (from_at, to_at))
-    return custom_period(first, last)
 
 
 def of_sources(ask: Ask, selection: Selection) -> Iterator[Action]:

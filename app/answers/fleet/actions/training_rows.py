@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.answers.fleet.actions.rows import Action, recorded, target
+from app.answers.fleet.actions.action import MOST_RUNS, RECENT, Action, recorded, target
 from app.answers.training import beside, corruption, hangs, runs, stability
 from app.answers.training.stability import TITLES
 from app.words import numbers
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 
     Run = tuple[str, str]
     """Cluster and run."""
-
-RECENT = timedelta(days=3)
-"""Runs that logged within so long before the newest step of all are looked at."""
-MOST_RUNS = 8
-"""Of them, those that logged last."""
 
 
 def of_runs(ask: Ask, selection: Selection) -> Iterator[Action]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -10,12 +11,12 @@ from app import actions
 from app.alerts import listing
 from app.ask import reader
 from app.ask.cached import store_root
-from app.show import links
+from app.show import links, page
 from app.widgets import notice
 from app.words import escaping, moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from app.alerts.life import State
     from app.alerts.listing import Known
@@ -39,12 +40,22 @@ WIDTHS = (8, 2, 1)
 
 
 def show(known: Known, states: Mapping[str, State], cluster: str | None) -> None:
-    """Every alert that is not resolved, then those of the last days."""
+    """Every alert that is not resolved; folded, those that were in the last days."""
     rows = listing.ordered([a for a in known.alerts if cluster in (None, a.cluster)], states)
-    if not rows:
-        st.markdown(listing.NONE)
-    for alert in rows:
+    resolved = [alert for alert in rows if states[alert.alert_id] == "resolved"]
+    if len(resolved) == len(rows):
+        st.markdown(listing.NONE if known.evaluated is not None else listing.NOT_ASKED)
+    for alert in rows[: len(rows) - len(resolved)]:
         _line(alert, states[alert.alert_id], known)
+    if resolved:
+        label = f"{len(resolved):,} resolved in the last 14 days"
+        page.folded(label, partial(_resolved, resolved, known), key="resolved")
+
+
+def _resolved(alerts: Sequence[Alert], known: Known) -> None:
+    """Alerts that are over."""
+    for alert in alerts:
+        _line(alert, "resolved", known)
 
 
 def _line(alert: Alert, state: State, known: Known) -> None:
@@ -57,7 +68,7 @@ def _line(alert: Alert, state: State, known: Known) -> None:
             f"{listing.called(alert)} · {alert.cluster} · since {moments.minute(alert.since)} UTC"
         )
         owner = f"{alert.owner} · " if alert.owner else ""
-        told = escaping.escaped(f"{owner}{since} UTC · {listing.told_in_words(alert, known)}")
+        told = escaping.escaped(f"{owner}{since} · {listing.told_in_words(alert, known)}")
         what.markdown(f":{colour}[:material/{sign}:] {said}  \n:small[{told}]")
         tint, icon = BADGES[state]
         badge.markdown(f":{tint}-badge[:material/{icon}: {state.capitalize()}]")

@@ -13,7 +13,7 @@ from app.ask import reader
 from app.ask.cached import ask, store_root
 from app.show import page
 from app.widgets import notice
-from app.words import escaping
+from app.words import escaping, numbers
 from app.words.plain import first_few
 
 if TYPE_CHECKING:
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from app.alerts.rule import Rule
     from app.show.scope import Scope
 
-WIDTHS = (8, 2, 2, 1)
+WIDTHS = (9, 2, 2, 1)
 MUTES = {"Mute for a day": 1, "Mute for a week": 7, "Mute for four weeks": 28}
 
 
 def show(known: Known, now: datetime, scope: Scope) -> None:
     """Every rule; of the one that is asked, what it would have told."""
-    st.caption(listing.BUDGET.format(known.settings.false_alarms_per_month))
+    budget = known.settings.false_alarms_per_month
+    alarms = "1 false alarm" if budget == 1 else f"{numbers.number(budget)} false alarms"
+    st.caption(listing.BUDGET.format(alarms))
     for rule in rules():
         _line(rule, known, now)
         if st.query_params.get("rule") == rule.name:

@@ -1,0 +1,1 @@
+"""What rules about training runs judge by: loaded where a run logged what they judge."""

@@ -1,0 +1,119 @@
+"""A rank of a run may compute wrongly, by what ranks logged."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.training import corruption as analysis
+from analytics.training.indicator_names import indicator
+from app.alerts.past import reached
+from app.alerts.rule import Episode, Found
+from app.answers.fleet.actions import action
+from app.answers.training.corruption import KINDS
+from app.words import numbers
+from app.words.plain import in_a_row
+from data.queries import corruption as queries
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analytics.training.corruption import Corruption, Logged, Suspect
+    from app.alerts.rule import Watch
+    from app.alerts.runs import Run
+    from app.ask import Ask
+    from data.store import Store
+
+GRAVE = ("proof", "strong")
+"""Grades that are told; weak evidence, which one bad batch makes too, stands on the run's page."""
+MONTH = timedelta(days=28)
+
+
+def series(store: Store, cluster: str, run_id: str) -> list[Logged]:
+    """What ranks of a run logged that can show corruption."""
+    found = queries.logged(store, cluster, run_id, indicator)
+    return [analysis.Logged(name, *columns) for name, columns in found.items()]
+
+
+def found(ask: Ask, watch: Watch, of_ranks: Sequence[Run]) -> Found | None:
+    """Suspects of runs; None where no rank can be judged."""
+    chance = _chance(watch, len(of_ranks))
+    told: list[Episode] = []
+    can_judge = False
+    for run in of_ranks:
+        held = ask(series, run.cluster, run.run_id)
+        judged = analysis.suspects(held, false_alarms=chance)
+        can_judge |= bool(judged.judged)
+        episode = _episode(ask, run, held, judged, watch.now)
+        told += [] if episode is None else [episode]
+    return Found(reached(told, watch)) if can_judge else None
+
+
+def _chance(watch: Watch, n_runs: int) -> float:
+    """Chance of a false suspect of one run, so that those of a month keep to the rule's share."""
+    share = MONTH / timedelta(hours=watch.hours_per_false_alarm(max(n_runs, 1)))
+    return min(analysis.FALSE_ALARMS, share)
+
+
+def _told(found: Corruption) -> Suspect | None:
+    return next((one for one in found.suspects if one.grade in GRAVE), None)
+
+
+def _episode(
+    ask: Ask, run: Run, held: Sequence[Logged], found: Corruption, now: datetime
+) -> Episode | None:
+    one = _told(found)
+    if one is None:
+        return None
+    step = _told_step(held, one, found.false_alarms)
+    at = ask(queries.logged_at, run.cluster, run.run_id, (one.since_step, step))
+    raised_at = at[1] or run.last_at or now
+    return Episode(
+        action.target("suspect", run.cluster, run.run_id),
+        min(at[0] or raised_at, raised_at),
+        raised_at,
+        None if run.over_at is None else max(run.over_at, raised_at),
+        _sentence(run, one),
+        "runs",
+        {**run.named, "runs_tab": "Corruption"},
+        owner=run.user,
+    )
+
+
+def _told_step(held: Sequence[Logged], one: Suspect, chance: float) -> int:
+    """The first step by which the log shows the suspect as surely."""
+    steps = np.unique(np.concatenate([each.steps for each in held]))
+    steps = steps[steps >= one.since_step]
+    low, high = -1, len(steps) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        seen = _told(analysis.suspects(_until(held, steps[middle]), false_alarms=chance))
+        low, high = (low, middle) if seen is not None else (middle, high)
+    return int(steps[high])
+
+
+def _until(held: Sequence[Logged], step: float) -> list[Logged]:
+    """What was logged up to a step."""
+    found = []
+    for each in held:
+        kept = each.steps <= step
+        attempts = None if each.attempts is None else each.attempts[kept]
+        found.append(
+            analysis.Logged(
+                each.name, each.steps[kept], each.ranks[kept], each.values[kept], attempts
+            )
+        )
+    return found
+
+
+def _sentence(run: Run, one: Suspect) -> str:
+    ranks = in_a_row([str(rank) for rank in one.ranks])
+    who = f"rank {ranks}" if len(one.ranks) == 1 else f"one of ranks {ranks}"
+    chance = "no chance in it" if one.p_value is None else f"chance {numbers.number(one.p_value)}"
+    return (
+        f"Run {run.run_id}: {who} may compute wrongly since step {one.since_step:,}: it "
+        f"{KINDS[one.kind]} in {one.series} ({numbers.counted(one.n_steps, 'step')} of "
+        f"{one.n_compared:,} values compared, {chance})"
+    )
