@@ -42,7 +42,7 @@ def signature(key: str, body: bytes, at: int) -> str:
     """The header that signs a body at a time, in seconds since 1970.
 
     >>> signature("key", b"{}", 1_700_000_000)[:20]
-    't=1700000000,v1=4651'
+    't=1700000000,v1=9d71'
     """
     digest = hmac.new(key.encode(), f"{at}.".encode() + body, "sha256").hexdigest()
     return f"t={at},v1={digest}"
