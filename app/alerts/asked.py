@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from app.alerts import life
 from app.alerts.evaluate import clock, look
+from app.alerts.rule import select, shares
 from app.alerts.rules import rules
 from app.answers.content import Answer
 from app.answers.described import Rows, field
 from app.words import moments, numbers
 from app.words.addresses import Place
+from data.alerts import Alerts
 from data.errors import DataError
 from data.queries import fleet
 from data.site import load_site
@@ -74,6 +77,13 @@ def clusters(store: Store) -> list[str]:
     return fleet.distinct(store, "cluster")
 
 
+def spent(store: Store, rule: str) -> dict[str, float]:
+    """What each rule that is on may spend of the budget, the one that is asked among them."""
+    said = life.Said.of(Alerts(store.root).annotations())
+    switched = said.switched() | {rule: True}
+    return {rule: 0.0} | shares(select(rules(), load_site(store.root).alerts, switched))
+
+
 def past(ask: Ask, rule: Rule, now: datetime, cluster: str | None = None) -> Past:
     """Every time that a rule would have told in the last days before now, or before the records
     end: it takes the share of the budget that it has, or would have were it on.
@@ -82,8 +92,8 @@ def past(ask: Ask, rule: Rule, now: datetime, cluster: str | None = None) -> Pas
     as_of = ask(clock, now) if last is None else min(ask(clock, now), last)
     from_at = as_of - timedelta(days=DAYS)
     site = ask(site_of)
-    n_deciding = max(1, sum(each.decides for each in rules() if each.on or each == rule))
-    found = dict(look(ask, [rule], site, as_of, from_at=from_at, n_deciding=n_deciding))
+    spend = ask(spent, rule.name)
+    found = dict(look(ask, [rule], site, as_of, from_at=from_at, spend=spend))
     told = [
         Told(of, episode)
         for (_, of), one in found.items()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from analytics.errors import AnalysisError
 from app.alerts import life
-from app.alerts.rule import Found, Rule, Watch, select
+from app.alerts.rule import Found, Rule, Watch, select, shares
 from app.alerts.rules import rules
 from app.ask import of_store, once
 from data.alerts import Alert, Alerts, Change, Evaluated, evaluating
@@ -160,9 +160,8 @@ def _found(
     store: Store, chosen: Sequence[Rule], site: Site, at: datetime, from_at: datetime
 ) -> dict[tuple[Rule, str], Found]:
     """What the rules say, each question asked once for all of them."""
-    deciding = sum(rule.decides for rule in chosen)
     ask = once(of_store(store))
-    return dict(look(ask, chosen, site, at, from_at=from_at, n_deciding=deciding))
+    return dict(look(ask, chosen, site, at, from_at=from_at, spend=shares(chosen)))
 
 
 def clock(store: Store, now: datetime) -> datetime:
@@ -180,17 +179,17 @@ def look(
     now: datetime,
     *,
     from_at: datetime,
-    n_deciding: int,
+    spend: Mapping[str, float],
 ) -> Iterator[tuple[tuple[Rule, str], Found]]:
     """What each rule says of each cluster: all its episodes up to now.
 
-    `n_deciding` rules share the budget of false alarms, in each cluster alike.
+    `spend` is what each rule may of the budget of false alarms, in all clusters together.
     """
     clusters = ask(fleet.distinct, "cluster")
     for cluster in clusters:
-        shared = max(n_deciding, 1) * len(clusters)
-        watch = Watch(Selection(cluster), from_at, now, site.alerts, shared)
         for rule in chosen:
+            share = spend[rule.name] / len(clusters)
+            watch = Watch(Selection(cluster), from_at, now, site.alerts, share)
             try:
                 found = rule.find(ask, watch)
             except (AnalysisError, DataError) as error:

@@ -184,7 +184,7 @@ RULE_FIELDS = (
     field("to_do", "What to do", of="rule.to_do", wide=True),
     field("for", "For", of=lambda row: "owner of the run or job" if row["rule"].told == "owner"
           else "team of the cluster", wide=True),
-    field("decides", "By chance", "flag", of="rule.decides", wide=True),
+    field("decides", "By chance", "flag", of=lambda row: row["rule"].weight > 0, wide=True),
     field("needs", "Needs", of="rule.needs", none="", wide=True),
     field("blind", "Cannot be judged", none="", wide=True),
 )  # fmt: skip

@@ -33,15 +33,15 @@ class Watch:
     now: datetime
     """Until when records count; looks are whole hours before it, however often rules are asked."""
     settings: AlertSettings
-    n_deciding: int
-    """Rules and clusters that share the budget of false alarms: those that decide by chance."""
+    share: float
+    """Of the budget of false alarms, what the rule that is asked may spend in this cluster."""
 
     def hours_per_false_alarm(self, n_targets: int = 1) -> float:
         """Hours between two false alarms of one target of one rule, at least, so that all rules,
         clusters and targets together keep to the site's budget: shares of rates add up.
         """
-        shares = self.n_deciding * max(n_targets, 1)
-        return MONTH_HOURS * shares / self.settings.false_alarms_per_month
+        allowed = self.settings.false_alarms_per_month * self.share / max(n_targets, 1)
+        return MONTH_HOURS / allowed
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,20 @@ class Rule:
     severity: Severity
     find: Callable[[Ask, Watch], Found]
     told: For = "cluster"
-    decides: bool = False
-    """Whether chance can make it tell: then it takes its share of the budget of false alarms."""
+    weight: float = 0.0
+    """Of its share of the budget of false alarms, beside that of other rules; 0 where no chance can
+    make it tell. A rule whose figure moves all others has the most, so that it tells first."""
     on: bool = True
     """Where site.toml and people say nothing."""
     needs: str | None = None
     """Setting of [alerts] without which it has nothing to compare with, as `targets.ettr`."""
+
+
+def shares(chosen: Iterable[Rule]) -> dict[str, float]:
+    """Rule -> what it may spend of the budget: by weight, all of it together."""
+    weights = {rule.name: rule.weight for rule in chosen}
+    whole = sum(weights.values())
+    return {name: weight / whole if whole else 0.0 for name, weight in weights.items()}
 
 
 def thing(kind: str, *parts: str) -> str:

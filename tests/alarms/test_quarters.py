@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from app.alerts.rule import Watch
+from app.alerts.rule import Watch, shares
 from app.alerts.rules import rules
 from app.ask import of_store, once
 from data.filters import Selection
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     from app.alerts.rule import Episode, Found
 
-N_DECIDING = 8
-"""Rules that share the budget."""
+SPEND = shares(rule for rule in rules() if rule.on and rule.needs is None)
+"""What each rule may spend of the budget."""
 QUARTERS, EACH = 220, 10
 KINDS = (
     "failure_rate", "unknown_share", "ettr_down", "new_lemon", "new_cause", "mass_failure",
@@ -37,15 +38,19 @@ NOW = BEGIN + timedelta(days=DAYS)
 
 
 def found(
-    quarter: Quarter, empty: Path, root: Path, *, now: datetime = NOW, sharing: int = N_DECIDING
+    quarter: Quarter, empty: Path, root: Path, *, now: datetime = NOW, alone: bool = False
 ) -> dict[str, Found]:
     """What each rule says of the quarter, asked of a store."""
     quarter.store(empty, root)
     watch = Watch(Selection(cluster=CLUSTER), BEGIN + timedelta(days=WARM_DAYS), now,
-                  AlertSettings(runs=(RUN,)), sharing)  # fmt: skip
+                  AlertSettings(runs=(RUN,)), 1.0)  # fmt: skip
     with closing(Store.open(root)) as store:
         ask = once(of_store(store))
-        told = {rule.name: rule.find(ask, watch) for rule in rules() if rule.name in KINDS}
+        told = {
+            rule.name: rule.find(ask, watch if alone else replace(watch, share=SPEND[rule.name]))
+            for rule in rules()
+            if rule.name in KINDS
+        }
     shutil.rmtree(root)
     return told
 
@@ -107,7 +112,7 @@ def test_what_the_records_cannot_show_is_refused_and_no_quiet(
     few = Quarter(1)
     few.jobs, few.events, few.outages = few.jobs[:3], [], []
     few.store(empty_store, tmp_path / "store")
-    watch = Watch(Selection(cluster=cluster), BEGIN, NOW, AlertSettings(runs=(RUN,)), N_DECIDING)
+    watch = Watch(Selection(cluster=cluster), BEGIN, NOW, AlertSettings(runs=(RUN,)), 0.1)
     with closing(Store.open(tmp_path / "store")) as store:
         told = {each.name: each.find(of_store(store), watch) for each in rules()
                 if each.name in KINDS}  # fmt: skip
@@ -139,7 +144,7 @@ def test_planted_changes_are_told_once(kind: str, empty_store: Path, tmp_path: P
         change = plant(kind, n)
         quarter = Quarter(1000 + n, change)
         told = found(quarter, empty_store, tmp_path / f"{n}")
-        whole = found(quarter, empty_store, tmp_path / f"{n}-alone", sharing=1)
+        whole = found(quarter, empty_store, tmp_path / f"{n}-alone", alone=True)
         of_it, by_itself = planted(kind, told, change), planted(kind, whole, change)
         n_told.append(len(of_it))
         late += [day(each.raised_at) - change.day for each in of_it[:1]]

@@ -32,5 +32,5 @@ RULE = Rule(
     "critical",
     find,
     told="owner",
-    decides=True,
+    weight=1.0,
 )

@@ -144,5 +144,5 @@ RULE = Rule(
     "See whether it is still written and collected, and ingest what was missed.",
     "warning",
     find,
-    decides=True,
+    weight=1.0,
 )

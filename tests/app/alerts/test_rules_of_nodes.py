@@ -91,7 +91,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def found(rule: Rule, store: Store, cluster: str, hours: float = 1.0) -> Found:
     now = START + hours * HOUR
-    watch = Watch(Selection(cluster), START - 90 * 24 * HOUR, now, AlertSettings(), 10)
+    watch = Watch(Selection(cluster), START - 90 * 24 * HOUR, now, AlertSettings(), 0.1)
     return rule.find(of_store(store), watch)
 
 

@@ -94,7 +94,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 def found(
     rule: Rule, store: Store, cluster: str = "c", now: datetime = START + DAY, days: float = 90
 ) -> Found:
-    watch = Watch(Selection(cluster), now - days * DAY, now, AlertSettings(), 10)
+    watch = Watch(Selection(cluster), now - days * DAY, now, AlertSettings(), 0.1)
     return rule.find(of_store(store), watch)
 
 

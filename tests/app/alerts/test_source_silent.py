@@ -95,7 +95,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 def found(store: Store, cluster: str, day: float, from_day: float = 0) -> Found:
     """What the rule tells of a cluster by the end of some day."""
     watch = Watch(
-        Selection(cluster), START + from_day * DAY, START + day * DAY, AlertSettings(), 10
+        Selection(cluster), START + from_day * DAY, START + day * DAY, AlertSettings(), 0.1
     )
     return source_silent.find(of_store(store), watch)
 

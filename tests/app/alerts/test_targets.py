@@ -96,7 +96,9 @@ def store(root: Path) -> Iterator[Store]:
 
 
 def found(rule: Rule, store: Store, cluster: str, days: float = N_DAYS) -> Found:
-    watch = Watch(Selection(cluster), START, START + days * DAY, AlertSettings(targets=AIMS), 12)
+    watch = Watch(
+        Selection(cluster), START, START + days * DAY, AlertSettings(targets=AIMS), 1 / 12
+    )
     return rule.find(of_store(store), watch)
 
 
@@ -134,7 +136,7 @@ def test_without_sight_nothing_is_judged(store: Store) -> None:
     assert "the ledger of these records is not built" in (
         found(ettr_target.RULE, store, "keeps").blind or ""
     )
-    nothing = Watch(Selection("keeps"), START, START + DAY, AlertSettings(), 3)
+    nothing = Watch(Selection("keeps"), START, START + DAY, AlertSettings(), 1 / 3)
     assert availability_target.RULE.find(of_store(store), nothing).blind is not None
 
 
@@ -180,7 +182,7 @@ def test_ettr_is_told_of_whole_days_once_less_is_productive() -> None:
         for bucket, seconds in (("lost_work", 1e6 * lost), ("productive", 1e6 * (1 - lost)))
     ])  # fmt: skip
     rows["at"] = pd.to_datetime(rows["at"], utc=True)
-    watch = Watch(Selection("c"), START, START + 60 * DAY, AlertSettings(targets=AIMS), 12)
+    watch = Watch(Selection("c"), START, START + 60 * DAY, AlertSettings(targets=AIMS), 1 / 12)
     (one,) = budgets.found(ettr_target.course(rows, 0.9), watch).episodes
     assert START + 40 * DAY < one.raised_at <= START + 56 * DAY
     assert one.sentence.startswith("ETTR of c was ")
