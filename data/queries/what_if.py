@@ -45,7 +45,7 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
         ON told.cluster = ended.cluster AND told.attempt_key = ended.attempt_key
         AND struck_at = end_at)"""
     return store.frame(
-        f"""WITH {ARRANGED}, {ended}, {interrupted('ended', failed=_FAILED.where(selection))},
+        f"""WITH {ARRANGED}, {ended}, {interrupted("ended", failed=_FAILED.where(selection))},
             told AS (
               SELECT cluster, key AS attempt_key, incident_members.start_at AS struck_at,
                 min(incident_id) AS incident_id
