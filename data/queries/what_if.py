@@ -37,7 +37,7 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
     (the run went on with another attempt), `waited_s` (how long that one waited), and what the
     run's training metrics show: `interval_s`, `write_s`, `restart_s`.
     """
-    ended = f"""ended AS MATERIALIZED (
+    ended = f"""ended AS {"" if incidents else "NOT "}MATERIALIZED (
       SELECT rowid, cluster, attempt_key, state, end_at FROM jobs
       WHERE {_ENDED.where(selection)} AND n_gpus > 0)"""
     of_incident = """bucket = 'lost_work' OR id IN (

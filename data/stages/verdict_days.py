@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from data import running_time
 from data.running_time import local
@@ -67,8 +67,8 @@ def _kept_in_zones(connection: duckdb.DuckDBPyConnection) -> dict[str, str | Non
     ((notes,),) = connection.execute(
         "SELECT notes FROM stage_runs WHERE stage = 'verdict_days'"
     ).fetchall()
-    known = json.loads(notes) if notes else {"kept": False}
-    return dict(known["zones"]) if known["kept"] else {"": None}
+    known: dict[str, Any] = json.loads(notes) if notes else {"kept": False}
+    return {**known["zones"]} if known["kept"] else {"": None}
 
 
 def _days_touched(connection: duckdb.DuckDBPyConnection) -> dict[str, date]:
