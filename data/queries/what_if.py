@@ -29,13 +29,13 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
     `incidents` alone those that infrastructure failed or that are of an incident, which no other
     attempt is: they are few, and looked up one by one.
 
-    Columns: `cluster`, `attempt_key`, `run_id`, `name`, `n_gpus`, `several`, `ran_s`, `counted_s`
-    (of it within the period), `bucket` and `cause` of what an interruption within the period lost
-    (NULL where there was none), `node` (at fault; of an attempt that had to make room, of the
-    failure whose requeue took its place), `implicated` (all nodes at fault: of its own nodes those
-    that its incident names, and `node`), `event` (incident, else cluster and attempt), `again`
-    (the run went on with another attempt), `waited_s` (how long that one waited), and what the
-    run's training metrics show: `interval_s`, `write_s`, `restart_s`.
+    Columns: `cluster`, `run_id`, `name`, `n_gpus`, `several`, `ran_s`, `counted_s` (of it within
+    the period), `bucket` and `cause` of what an interruption within the period lost (NULL where
+    there was none), `node` (at fault; of an attempt that had to make room, of the failure whose
+    requeue took its place), `implicated` (all nodes at fault: of its own nodes those that its
+    incident names, and `node`), `event` (a number that attempts of one incident share, and no
+    other), `again` (the run went on with another attempt), `waited_s` (how long that one waited),
+    and what the run's training metrics show: `interval_s`, `write_s`, `restart_s`.
     """
     ended = f"""ended AS {"" if incidents else "NOT "}MATERIALIZED (
       SELECT rowid, cluster, attempt_key, state, end_at FROM jobs
@@ -51,6 +51,9 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
                 min(incident_id) AS incident_id
               FROM incident_members JOIN incidents USING (incident_id)
               WHERE kind IN ('failure', 'preemption') AND NOT retired GROUP BY ALL),
+            numbered AS (
+              SELECT cluster, attempt_key, incident_id,
+                dense_rank() OVER (ORDER BY incident_id) AS n FROM told),
             of_period AS (FROM told WHERE {_TOLD.where(selection)}),
             fellow AS MATERIALIZED (
               FROM told WHERE incident_id IN (SELECT incident_id FROM of_period)),
@@ -94,7 +97,7 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
               WHERE n_gpus > 0
               WINDOW next AS (PARTITION BY cluster, run_id
                 ORDER BY coalesce(start_at, submit_at), attempt_key))
-            SELECT jobs.cluster, jobs.attempt_key, jobs.run_id, jobs.name,
+            SELECT jobs.cluster, jobs.run_id, jobs.name,
               CAST(jobs.n_gpus AS BIGINT) AS n_gpus, coalesce({SEVERAL_NODES}, false) AS several,
               {RAN_S} AS ran_s,
               greatest(0, epoch(least(coalesce(jobs.end_at, make_timestamptz(end_s * 1000000)),
@@ -104,13 +107,14 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
                 WHEN bucket = 'lost_work' THEN blamed.node ELSE at_fault.node END AS node,
               CASE WHEN bucket = 'lost_work' AND blamed.node IS NOT NULL THEN
                 list_distinct(list_append(faulty.nodes, blamed.node)) END AS implicated,
-              coalesce(told.incident_id, jobs.cluster || '/' || jobs.attempt_key) AS event,
+              coalesce(-told.n, jobs.rowid) AS event,
               coalesce(again, false) AS again, following.waited_s,
               checkpoint_interval_s AS interval_s, checkpoint_write_s AS write_s, restart_s
             FROM jobs JOIN clock USING (cluster)
             {"JOIN" if incidents else "LEFT JOIN"} loss ON loss.id = jobs.rowid
             LEFT JOIN following ON following.id = jobs.rowid
-            LEFT JOIN told ON told.cluster = jobs.cluster AND told.attempt_key = jobs.attempt_key
+            LEFT JOIN numbered told
+              ON told.cluster = jobs.cluster AND told.attempt_key = jobs.attempt_key
             LEFT JOIN blamed
               ON blamed.cluster = jobs.cluster AND blamed.attempt_key = jobs.attempt_key
             LEFT JOIN faulty
