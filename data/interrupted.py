@@ -6,16 +6,17 @@ from data.definitions import INFRASTRUCTURE
 from data.said import VERDICTS
 
 
-def interrupted(jobs: str = "jobs") -> str:
+def interrupted(jobs: str = "jobs", *, failed: str = "true") -> str:
     """Common tables up to `interrupted`: attempts that infrastructure, preemption or a requeue
     ended, by row id in jobs, with the bucket of what they lost and the cause where it is known;
-    `jobs` is the table, or a query in brackets for some of its rows.
+    `jobs` is the table, or a query in brackets for some of its rows, and `failed` a condition on
+    verdicts that all of these meet: the database then reads few.
     """
     return f"""{VERDICTS},
 struck AS (
   SELECT jobs.rowid AS id, 'lost_work' AS bucket, nullif(cause, 'unknown') AS cause
   FROM {jobs} jobs JOIN (
-    FROM verdict WHERE {INFRASTRUCTURE}
+    FROM verdict WHERE {INFRASTRUCTURE} AND {failed}
   ) counted USING (cluster, attempt_key)),
 made_room AS (
   SELECT incidents.cluster, key AS attempt_key, min(cause) AS cause

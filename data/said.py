@@ -158,6 +158,13 @@ verdict AS (
 It starts from what the evidence names: `failures` has the decisions of the last publish written
 into it, of which some may have been undone since.
 """
+AS_JUDGED = f"""{SAID},
+verdict AS NOT MATERIALIZED (
+  SELECT * REPLACE (cause AS derived_cause, domain AS derived_domain,
+    confidence AS derived_confidence, method AS derived_method) FROM failures)
+"""
+"""What stands there where nobody decided a cause, now or by the last publish: each query then reads
+of `failures` only what it asks for."""
 FAILED_ATTEMPTS = f"""{VERDICTS},
 failed_attempt AS NOT MATERIALIZED (
   SELECT * EXCLUDE (job_start_at), job AS job_id, job_user AS "user", job_account AS account,

@@ -14,7 +14,7 @@ from data.current import Current, read_current, threads_for
 from data.database_errors import told_of
 from data.errors import StoreError
 from data.published import published, require_current
-from data.said import ARRANGED, AS_DERIVED, Said, read_said
+from data.said import ARRANGED, AS_DERIVED, AS_JUDGED, VERDICTS, Said, read_said
 from data.sampled import refuse_another
 from data.state import State
 
@@ -40,6 +40,7 @@ class Store:
         self.said = said
         self._lock = threading.Lock()
         self._arranged: Arranged | None = None
+        self._has_decisions: bool | None = None
         with told_of(self.path):
             self._connection = duckdb.connect(
                 str(self.path),
@@ -100,6 +101,14 @@ class Store:
             self._arranged = arranged(self._cursor(), self.root, self.said)
         return self._arranged
 
+    @property
+    def has_decisions(self) -> bool:
+        """Whether people decided the cause of an attempt, now or by the last publish."""
+        if self._has_decisions is None:
+            written = "SELECT 1 FROM failures WHERE derived_cause IS NOT NULL LIMIT 1"
+            self._has_decisions = bool(self.said.decided() or self.rows(written))
+        return self._has_decisions
+
     def frame(self, sql: str, parameters: dict[str, Any] | None = None) -> pd.DataFrame:
         """Rows of a query as a frame; the parameters that it names are bound."""
         with told_of(self.path), self._cursor() as cursor:
@@ -127,12 +136,15 @@ class Store:
     def _bound(self, sql: str, parameters: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
         """A statement, and of the parameters those that it names: DuckDB refuses any other.
 
-        Where people arranged no incident the tables are read as they are: that is quicker.
+        Where people arranged no incident, or decided no cause, the tables are read as they are:
+        that is quicker.
         """
         known = {**self.said.parameters, **(parameters or {})}
         if ARRANGED in sql:
             held = self.arranged
             known |= {"arranged_incidents": held.incidents, "arranged_members": held.members}
             sql = sql if held.incidents else sql.replace(ARRANGED, AS_DERIVED)
+        if VERDICTS in sql and not self.has_decisions:
+            sql = sql.replace(VERDICTS, AS_JUDGED)
         named = set(_PARAMETER.findall(sql))
         return sql, {name: value for name, value in known.items() if name in named}

@@ -9,14 +9,13 @@ from data.filters import Filter, Selection
 from data.interrupted import KEEP_ATTEMPTS, SACCT_ALONE
 from data.queries.collected import COLLECTED_DAYS
 from data.queries.exposure import (
+    OF_RATED_SIZE,
     chosen,
     dates,
-    in_the_rate,
     kept,
     node_failures_of,
 )
-from data.running_time import local_day
-from data.said import FAILED_ATTEMPTS
+from data.queries.verdict_sums import verdicts_alike
 
 if TYPE_CHECKING:
     from analytics.frames import Columns
@@ -71,17 +70,17 @@ def unexplained(store: Store, selection: Selection) -> Columns:
     Columns cluster, partition, n_gpus, node_time, day, unexplained. A lost node is a failure
     whatever its cause, and not among them.
     """
+    verdicts = verdicts_alike(store, selection)
     columns = store.columns(
-        f"""WITH {FAILED_ATTEMPTS}
+        f"""WITH {verdicts.tables}
             SELECT cluster, coalesce(partition, 'unknown') AS partition,
               CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS n_gpus,
               basis IS DISTINCT FROM 'gpu_time' AS node_time,
-              {local_day("failed_at")} AS day, count(*) AS unexplained
-            FROM failed_attempt JOIN clusters USING (cluster)
-            WHERE {UNEXPLAINED} AND NOT {FAILED_BY[selection.definition]}
-              AND {in_the_rate(selection)}
+              day - DATE '1970-01-01' AS day, CAST(sum(n_attempts) AS BIGINT) AS unexplained
+            FROM alike JOIN clusters USING (cluster)
+            WHERE {UNEXPLAINED} AND NOT {FAILED_BY[selection.definition]} AND {OF_RATED_SIZE}
             GROUP BY ALL ORDER BY ALL""",
-        selection.rows.parameters,
+        verdicts.parameters | {"min_gpus": 0},
     )
     return {**columns, "day": dates(columns["day"])}
 

@@ -118,14 +118,18 @@ attempt AS MATERIALIZED (
 """
 
 
+OF_RATED_SIZE = """CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1)
+  ELSE true END"""
+"""Condition for attempts of a size that is asked for and has exposure."""
+
+
 def in_the_rate(selection: Selection) -> str:
     """Condition on `failed_attempt` and `clusters` for attempts that can count in a rate: they have
     exposure.
 
     They count by their end.
     """
-    return f"""failed_at IS NOT NULL AND {_FAILED.where(selection)}
-    AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END"""
+    return f"failed_at IS NOT NULL AND {_FAILED.where(selection)} AND {OF_RATED_SIZE}"
 
 
 def failures_of(selection: Selection) -> str:
@@ -184,7 +188,7 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     from the sums of `running_time`; those at its ends, attempts that still run, short periods and
     those of an account from rows. Both are whole microseconds.
     """
-    first, until = _whole_days(store, selection)
+    first, until = whole_days(store, selection)
     partition = "partition" if by_partition else "NULL"
     columns = store.columns(
         f"""WITH {attempts_of(selection, _beside(selection, first, until))},
@@ -215,7 +219,7 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     return {**columns, "day": dates(columns["day"])}
 
 
-def _whole_days(store: Store, selection: Selection) -> tuple[int, int]:
+def whole_days(store: Store, selection: Selection) -> tuple[int, int]:
     """The first day, and the one after the last, that lie in the period wherever a cluster stands:
     numbers since 1970-01-01. None do where only rows tell the time asked for.
     """

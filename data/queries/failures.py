@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal, of_cluster
 from data.queries.exposure import node_failures_of
+from data.queries.verdict_sums import verdicts_alike
 from data.running_time import local
 from data.said import FAILED_ATTEMPTS, SAID, VERDICTS
 
@@ -28,6 +29,7 @@ _ENDED = Filter(
 
 _RUNS_ON = replace(_ENDED, within=None)
 _FAILED = replace(_ENDED, of="", within="failed_at", n_gpus="n_gpus", unsized=_OF_NODES)
+_ALIKE = Filter(columns=(), n_gpus="n_gpus", unsized=_OF_NODES)
 _OF_CLUSTER = Filter(of="jobs", columns=("cluster",))
 _RAN_THERE = Filter(columns=(), overlaps=("job_nodes.start_at", "job_nodes.end_at"))
 _RECORDED_THEN = Filter(
@@ -47,6 +49,11 @@ _GPU_SECONDS = """CASE WHEN start_at IS NULL THEN 0
 """Running time x GPUs up to `end`: 0 where the attempt never began, NULL where its GPUs are unknown
 and on a cluster whose jobs state none."""
 
+_GPU_SECONDS_ALIKE = """CASE WHEN basis = 'gpu_time' AND gpu_seconds IS NOT NULL THEN gpu_seconds
+  WHEN n_started < n_attempts THEN 0 END"""
+"""The same of verdicts alike."""
+_EXPOSED = "basis IS DISTINCT FROM 'gpu_time' OR coalesce(n_gpus > 0, false)"
+
 
 def verdicts_of(selection: Selection) -> str:
     """Common tables up to `chosen`: verdicts of a selection.
@@ -57,7 +64,7 @@ def verdicts_of(selection: Selection) -> str:
     return f"""{FAILED_ATTEMPTS},
 chosen AS (
   SELECT failed_attempt.*, {_GPU_SECONDS.format(end="failed_at")} AS gpu_seconds,
-    timezone, basis IS DISTINCT FROM 'gpu_time' OR coalesce(n_gpus > 0, false) AS exposed
+    timezone, {_EXPOSED} AS exposed
   FROM failed_attempt JOIN clusters USING (cluster)
   WHERE failed_at IS NOT NULL AND {_FAILED.where(selection)})
 """
@@ -96,13 +103,15 @@ def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     Columns cause, domain, day, n_attempts, n_exposed (of them, attempts with exposure), gpu_seconds
     (running time x GPUs; null where the GPUs of none are known).
     """
+    verdicts = verdicts_alike(store, selection)
     return store.frame(
-        f"""WITH {verdicts_of(selection)}
-            SELECT cause, domain, CAST({local("failed_at")} AS DATE) AS day, count(*) AS n_attempts,
-              count(*) FILTER (exposed) AS n_exposed,
-              CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds
-            FROM chosen GROUP BY ALL ORDER BY ALL""",
-        selection.parameters,
+        f"""WITH {verdicts.tables}
+            SELECT cause, domain, day, CAST(sum(n_attempts) AS BIGINT) AS n_attempts,
+              CAST(coalesce(sum(n_attempts) FILTER ({_EXPOSED}), 0) AS BIGINT) AS n_exposed,
+              CAST(sum({_GPU_SECONDS_ALIKE}) AS BIGINT) AS gpu_seconds
+            FROM alike JOIN clusters USING (cluster) WHERE {_ALIKE.where(selection)}
+            GROUP BY ALL ORDER BY ALL""",
+        verdicts.parameters,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from data.definitions import INFRASTRUCTURE
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from data.store import Store
 
 _ENDED = Filter(within="end_at", n_gpus="n_gpus")
+_FAILED = Filter(columns=("cluster",), within="failed_at")
+"""Verdicts on attempts that end in the period."""
+_TOLD = replace(_FAILED, within="struck_at")
 _RAN = Filter(of="jobs", overlaps=("start_at", "end_at"), n_gpus="jobs.n_gpus")
 _CAPACITY = Filter(columns=("cluster",))
 
@@ -25,32 +29,45 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
     `incidents` alone those that infrastructure failed or that are of an incident, which no other
     attempt is: they are few, and looked up one by one.
 
-    Columns: `cluster`, `attempt_key`, `run_id`, `name`, `n_gpus`, `several`, `ran_s`, `counted_s`
-    (of it within the period), `bucket` and `cause` of what an interruption within the period lost
-    (NULL where there was none), `node` (at fault; of an attempt that had to make room, of the
-    failure whose requeue took its place), `implicated` (all nodes at fault: of its own nodes those
-    that its incident names, and `node`), `event` (incident, else cluster and attempt), `again`
-    (the run went on with another attempt), `waited_s` (how long that one waited), and what the
-    run's training metrics show: `interval_s`, `write_s`, `restart_s`.
+    Columns: `cluster`, `run_id`, `name`, `n_gpus`, `several`, `ran_s`, `counted_s` (of it within
+    the period), `bucket` and `cause` of what an interruption within the period lost (NULL where
+    there was none), `node` (at fault; of an attempt that had to make room, of the failure whose
+    requeue took its place), `implicated` (all nodes at fault: of its own nodes those that its
+    incident names, and `node`), `event` (a number that attempts of one incident share, and no
+    other), `again` (the run went on with another attempt), `waited_s` (how long that one waited),
+    and what the run's training metrics show: `interval_s`, `write_s`, `restart_s`.
     """
-    ended = f"(SELECT rowid, * FROM jobs WHERE {_ENDED.where(selection)} AND n_gpus > 0)"
-    of_incident = f"""bucket = 'lost_work' OR id IN (
-      SELECT jobs.rowid FROM {ended} jobs SEMI JOIN told USING (cluster, attempt_key))"""
+    ended = f"""ended AS {"" if incidents else "NOT "}MATERIALIZED (
+      SELECT rowid, cluster, attempt_key, state, end_at FROM jobs
+      WHERE {_ENDED.where(selection)} AND n_gpus > 0)"""
+    of_incident = """bucket = 'lost_work' OR id IN (
+      SELECT ended.rowid FROM ended SEMI JOIN told
+        ON told.cluster = ended.cluster AND told.attempt_key = ended.attempt_key
+        AND struck_at = end_at)"""
     return store.frame(
-        f"""WITH {ARRANGED}, {interrupted(ended)},
+        f"""WITH {ARRANGED}, {ended}, {interrupted("ended", failed=_FAILED.where(selection))},
             told AS (
-              SELECT cluster, key AS attempt_key, min(incident_id) AS incident_id
+              SELECT cluster, key AS attempt_key, incident_members.start_at AS struck_at,
+                min(incident_id) AS incident_id
               FROM incident_members JOIN incidents USING (incident_id)
               WHERE kind IN ('failure', 'preemption') AND NOT retired GROUP BY ALL),
+            numbered AS (
+              SELECT cluster, attempt_key, incident_id,
+                dense_rank() OVER (ORDER BY incident_id) AS n FROM told),
+            of_period AS (FROM told WHERE {_TOLD.where(selection)}),
+            fellow AS MATERIALIZED (
+              FROM told WHERE incident_id IN (SELECT incident_id FROM of_period)),
             loss AS (
               SELECT id, min(bucket) AS bucket, min(cause) AS cause FROM interrupted
               WHERE {of_incident if incidents else "true"} GROUP BY id),
             blamed AS (
               SELECT cluster, attempt_key, node FROM verdict
-              WHERE {INFRASTRUCTURE} AND node IS NOT NULL),
+              WHERE {INFRASTRUCTURE} AND node IS NOT NULL AND {_FAILED.where(selection)}),
             at_fault AS (
-              SELECT incident_id, min(node) AS node FROM told JOIN blamed
-                USING (cluster, attempt_key)
+              SELECT incident_id, min(node) AS node
+              FROM fellow JOIN (
+                SELECT cluster, attempt_key, failed_at AS struck_at, node FROM verdict
+                WHERE {INFRASTRUCTURE} AND node IS NOT NULL) USING (cluster, attempt_key, struck_at)
               GROUP BY incident_id HAVING count(DISTINCT node) = 1),
             clock AS (
               SELECT cluster, gpus_per_node, epoch_us(as_of_at) // 1000000 AS end_s
@@ -59,14 +76,16 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
               SELECT DISTINCT cluster, run_id FROM jobs
               WHERE {_ENDED.where(selection)} AND rowid IN (SELECT id FROM loss)
                 AND run_id IS NOT NULL),
+            on_several AS MATERIALIZED (
+              SELECT of_period.*, CAST(nodes AS VARCHAR[]) AS nodes
+              FROM of_period JOIN incidents USING (incident_id)
+              WHERE nodes_named AND len(CAST(nodes AS VARCHAR[])) > 1),
             faulty AS (
               SELECT told.cluster, told.attempt_key,
                 list_sort(list(DISTINCT job_nodes.node)) AS nodes
-              FROM told JOIN incidents USING (incident_id)
-                JOIN job_nodes ON job_nodes.cluster = told.cluster
-                  AND job_nodes.attempt_key = told.attempt_key
-              WHERE nodes_named AND len(CAST(nodes AS VARCHAR[])) > 1
-                AND list_contains(CAST(nodes AS VARCHAR[]), job_nodes.node)
+              FROM on_several told JOIN job_nodes ON job_nodes.cluster = told.cluster
+                AND job_nodes.attempt_key = told.attempt_key AND job_nodes.end_at = struck_at
+              WHERE list_contains(told.nodes, job_nodes.node)
               GROUP BY ALL),
             shown AS (
               SELECT cluster, run_id, checkpoint_interval_s, checkpoint_write_s, restart_s
@@ -78,7 +97,7 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
               WHERE n_gpus > 0
               WINDOW next AS (PARTITION BY cluster, run_id
                 ORDER BY coalesce(start_at, submit_at), attempt_key))
-            SELECT jobs.cluster, jobs.attempt_key, jobs.run_id, jobs.name,
+            SELECT jobs.cluster, jobs.run_id, jobs.name,
               CAST(jobs.n_gpus AS BIGINT) AS n_gpus, coalesce({SEVERAL_NODES}, false) AS several,
               {RAN_S} AS ran_s,
               greatest(0, epoch(least(coalesce(jobs.end_at, make_timestamptz(end_s * 1000000)),
@@ -88,13 +107,14 @@ def attempts(store: Store, selection: Selection, *, incidents: bool = False) -> 
                 WHEN bucket = 'lost_work' THEN blamed.node ELSE at_fault.node END AS node,
               CASE WHEN bucket = 'lost_work' AND blamed.node IS NOT NULL THEN
                 list_distinct(list_append(faulty.nodes, blamed.node)) END AS implicated,
-              coalesce(told.incident_id, jobs.cluster || '/' || jobs.attempt_key) AS event,
+              coalesce(-told.n, jobs.rowid) AS event,
               coalesce(again, false) AS again, following.waited_s,
               checkpoint_interval_s AS interval_s, checkpoint_write_s AS write_s, restart_s
             FROM jobs JOIN clock USING (cluster)
             {"JOIN" if incidents else "LEFT JOIN"} loss ON loss.id = jobs.rowid
             LEFT JOIN following ON following.id = jobs.rowid
-            LEFT JOIN told ON told.cluster = jobs.cluster AND told.attempt_key = jobs.attempt_key
+            LEFT JOIN numbered told
+              ON told.cluster = jobs.cluster AND told.attempt_key = jobs.attempt_key
             LEFT JOIN blamed
               ON blamed.cluster = jobs.cluster AND blamed.attempt_key = jobs.attempt_key
             LEFT JOIN faulty

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from data.tables.table import Table, bigint, boolean, double, integer, timestamptz, varchar
+from data.tables.table import Table, bigint, boolean, date, double, integer, timestamptz, varchar
 
 FAILURES = Table(
     "failures",
@@ -52,6 +52,34 @@ FAILURES = Table(
     },
     key=("cluster", "attempt_key"),
 )
+
+VERDICT_DAYS = Table(
+    "verdict_days",
+    "Verdicts alike on a day: what pages would add up from the rows of `failures`. Kept of many "
+    "attempts alone.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "day": date("day of the end where the cluster stands"),
+        "partition": varchar("partition of the attempts"),
+        "n_gpus": integer("GPUs of each attempt; NULL where unknown"),
+        "n_nodes": integer("nodes of each attempt"),
+        "state": varchar("state of the attempts"),
+        "node_lost": boolean("as in failures"),
+        "ended_by_user": boolean("as in failures"),
+        "critical_check": boolean("as in failures"),
+        "domain": varchar("as in failures"),
+        "cause": varchar("as in failures"),
+        "method": varchar("as in failures"),
+        "n_attempts": bigint("attempts"),
+        "n_started": bigint("of them, those that ran"),
+        "gpu_seconds": bigint(
+            "running time x GPUs, of each in whole seconds; NULL where GPUs are unknown, or "
+            "none ran"
+        ),
+    },
+    key=("cluster", "day", "partition", "n_gpus", "n_nodes", "state", "node_lost", "ended_by_user",
+         "critical_check", "domain", "cause", "method"),
+)  # fmt: skip
 
 CHECK_CALIBRATION = Table(
     "check_calibration",
