@@ -86,6 +86,19 @@ def text(value: Any) -> str | None:
     return None if pd.isna(value) else shortened(one_line(str(value)), LONGEST)
 
 
+def values(column: pd.Series) -> list[Any]:
+    """Values of a column as Python holds them, None where unknown: to_dict looks at each of them.
+
+    >>> import pandas as pd
+    >>> values(pd.Series([0.5, None])), values(pd.Series([1, 2]))
+    ([0.5, None], [1, 2])
+    """
+    known: list[Any] = column.tolist()
+    if not column.hasnans:
+        return known
+    return [value if there else None for value, there in zip(known, column.notna(), strict=True)]
+
+
 def texts(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
     """Rows with the records in these columns on one line each."""
     return rows.assign(**{name: rows[name].map(text) for name in names})

@@ -12,6 +12,7 @@ import math
 import sys
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import Estimate
@@ -129,23 +130,28 @@ def print_printed(table: Table) -> None:
 
 def plain(value: Any) -> Any:
     """A value as JSON holds it: estimates as objects, times as ISO, unknown as null."""
-    if type(value) in _AS_IT_IS:
+    kind = type(value)
+    if kind in _AS_IT_IS:
         return value
+    if kind is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): plain(found) for key, found in value.items()}
+        return {
+            str(key): found if type(found) in _AS_IT_IS else plain(found)
+            for key, found in value.items()
+        }
     if isinstance(value, list | tuple):
         return [plain(found) for found in value]
     if isinstance(value, datetime | date):
         return None if value != value else value.isoformat()
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, Estimate):
-        basis = {"basis": "assumed"} if value.assumed else {}
-        return {key: plain(found) for key, found in dataclasses.asdict(value).items()} | basis
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
+        held = {
             field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
+        assumed = isinstance(value, Estimate) and value.assumed
+        return held | {"basis": "assumed"} if assumed else held
     if hasattr(value, "to_dict"):  # a frame, told without pandas: most commands need none
         return [plain(row) for row in value.to_dict("records")]
     return _scalar(value)
@@ -161,11 +167,22 @@ def _scalar(value: Any) -> Any:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document."""
-    held = plain(document)
-    text = json.dumps(held, ensure_ascii=False, default=str)
-    short = len(text) <= LONG_TEXT
-    print(json.dumps(held, indent=2, ensure_ascii=False, default=str) if short else text)
+    """One JSON document.
+
+    What JSON itself knows is written as it lies; a number that is none, or a value of another kind
+    than `plain` knows, has all of it made plain first.
+    """
+    write = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    try:
+        text = write(document, default=plain)
+    except (TypeError, ValueError):
+        document, write = plain(document), partial(write, default=str)
+        text = write(document)
+    print(
+        text
+        if len(text) > LONG_TEXT
+        else json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    )
 
 
 def print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

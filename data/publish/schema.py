@@ -74,7 +74,11 @@ def update(
 
 def _statements(table: Table, present: Sequence[str] | None) -> Iterator[str]:
     """What makes a table, or the columns that it lacks, and lays all under their comments."""
-    columns = {name: f'"{name}" {column.type}' for name, column in table.columns.items()}
+    columns = {
+        name: f'"{name}" {column.type}'
+        + (f" USING COMPRESSION {column.compression}" if column.compression else "")
+        for name, column in table.columns.items()
+    }
     if present is None:
         yield f"CREATE TABLE {table.name} ({', '.join(columns.values())})"
     else:

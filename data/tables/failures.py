@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from data.tables.table import Table, bigint, boolean, date, double, integer, timestamptz, varchar
+from data.tables.table import (
+    Table,
+    bigint,
+    boolean,
+    date,
+    double,
+    integer,
+    timestamptz,
+    unlike,
+    varchar,
+)
 
 FAILURES = Table(
     "failures",
     "An attempt ended by a failure, with its verdict. Derived at every publish.",
     {
         "cluster": varchar("name of the cluster"),
-        "attempt_key": varchar("the attempt"),
+        "attempt_key": unlike("the attempt"),
         "failed_at": timestamptz("end of the attempt"),
         "state": varchar("state of the attempt"),
         "node_lost": boolean(
@@ -42,7 +52,7 @@ FAILURES = Table(
         "derived_domain": varchar("its domain; NULL as there"),
         "derived_confidence": double("its confidence; NULL as there"),
         "derived_method": varchar("what names it; NULL as there"),
-        "job": varchar("job_id of the attempt in jobs", people="id"),
+        "job": unlike("job_id of the attempt in jobs", people="id"),
         "job_user": varchar("its user", people="user"),
         "job_account": varchar("its account", people="account"),
         "job_partition": varchar("its partition"),

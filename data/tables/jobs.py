@@ -13,6 +13,7 @@ from data.tables.table import (
     double,
     integer,
     timestamptz,
+    unlike,
     varchar,
 )
 
@@ -36,10 +37,10 @@ JOBS = Records(
     "One attempt of a job; a requeue is a new attempt.",
     {
         "cluster": varchar("name of the cluster"),
-        "attempt_key": varchar(
+        "attempt_key": unlike(
             "SLUID where the source has it, else a hash of cluster, job_id, submit_at, start_at"
         ),
-        "job_id": varchar(
+        "job_id": unlike(
             "job id as users see it: 4711, array task 4711_3, heterogeneous component 4711+0",
             people="id",
         ),
@@ -53,7 +54,7 @@ JOBS = Records(
         "array_job_id": varchar("id of the job array"),
         "array_task_id": integer("task within the array"),
         "het_offset": integer("component of a heterogeneous job"),
-        "run_id": varchar("logical run the attempt belongs to", derived=True, people="id"),
+        "run_id": unlike("logical run the attempt belongs to", derived=True, people="id"),
         "user": varchar("user name", people="user"),
         "account": varchar("account charged", people="account"),
         "partition": varchar("partition"),

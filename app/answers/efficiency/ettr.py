@@ -17,7 +17,7 @@ from analytics.efficiency.ettr import (
 from analytics.efficiency.habits import Habits, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.frames import DEFINITION
-from app.answers.columns import columns
+from app.answers.columns import columns, values
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
 from app.answers.described import Rows, field
 from app.answers.efficiency import untold
@@ -433,7 +433,7 @@ def record(report: EttrReport, sized: EttrReport, expected: tuple[Estimate, ...]
     ]
     return {name: getattr(report, name) for name in RECORDED} | {
         "definition": DEFINITION,
-        "by_run": [_run(row, report.conf_level) for row in by_run(report).to_dict("records")],
+        "by_run": _per_run(by_run(report), report.conf_level),
         "by_size": by_size,
         "by_week": [_group(group, report) for group in report.by_week],
     }
@@ -451,13 +451,15 @@ def _group(group: GroupEttr, report: EttrReport) -> dict[str, Any]:
     }
 
 
-def _run(row: dict[Any, Any], conf_level: float) -> dict[str, Any]:
-    """One run: its ETTR is an estimate."""
-    value, lower, upper = (row.pop(name) for name in ("ettr", "lower", "upper"))
-    assumed = row["lower_productive_s"] < row["upper_productive_s"]
-    level = None if assumed else conf_level
-    ettr = Estimate(value, lower, upper, level, row["n_interruptions"])
-    return {"run_id": row.pop("run_id"), "ettr": ettr} | row
+def _per_run(runs: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
+    """Each run; its ETTR is an estimate."""
+    held: dict[Any, list[Any]] = {name: values(runs[name]) for name in runs}
+    assumed = (runs["lower_productive_s"] < runs["upper_productive_s"]).tolist()
+    levels = [None if of_run else conf_level for of_run in assumed]
+    bounds = [held.pop(name) for name in ("ettr", "lower", "upper")]
+    ettr = [Estimate(*each) for each in zip(*bounds, levels, held["n_interruptions"], strict=True)]
+    columns = {"run_id": held.pop("run_id"), "ettr": ettr} | held
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def expectation(curve: ExpectedCurve | None) -> str:

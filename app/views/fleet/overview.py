@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.answers.content import Missing
+from app.answers.content import Missing, Table
 from app.answers.efficiency import best_interval
 from app.answers.fleet import overview, targets
 from app.answers.reliability import availability, forecast
@@ -14,6 +15,7 @@ from app.ask.cached import ask, whole
 from app.show import links, page
 from app.views.fleet import demo, upload_form
 from app.widgets import action_list, empty_state, filter_bar, inputs, ledger_build, page_head
+from app.words import escaping, numbers
 
 if TYPE_CHECKING:
     from app.show.scope import Scope
@@ -45,6 +47,12 @@ def aims() -> None:
     page.blocks(aimed.blocks, scope, titled=False)
     for note in aimed.notes:
         st.caption(note)
+
+
+def out_of_service(rows: Table) -> None:
+    """The nodes themselves: what draws a grid is the largest part of what a browser loads."""
+    st.caption(escaping.escaped(rows.note))
+    page.blocks([rows], scope, titled=False)
 
 
 SHOWN = 4
@@ -81,8 +89,12 @@ action_list.show(scope)
 aimed = targets.answer(ask, scope.selection)
 if aimed.blocks:
     page.folded(aimed.sentence, aims, key="targets")
-by_week, *others = answer.blocks
-page.blocks(others, scope, folded=True)
+by_week, out = answer.blocks
+if isinstance(out, Table) and len(out):
+    label = f"{out.title}: {numbers.counted(len(out), 'node')}"
+    page.folded(label, partial(out_of_service, out), key="out_of_service")
+else:
+    page.blocks([out], scope, folded=True)
 if isinstance(by_week, Missing):
     page.blocks([by_week], scope, folded=True)
 else:

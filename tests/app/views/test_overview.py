@@ -12,6 +12,8 @@ import pytest
 from app.actions import build_ledger
 from app.answers.fleet.actions import listed
 from app.widgets.page_head import RECORDS
+from app.words import numbers
+from data.store import Store
 from tests.app.views.conftest import behind, whole
 
 if TYPE_CHECKING:
@@ -245,3 +247,18 @@ def test_the_chart_is_drawn_once_it_is_opened(
 ) -> None:
     assert not open_page(demo_store).get("plotly_chart")
     assert len(open_page(demo_store, by_week="true").get("plotly_chart")) == 1
+
+
+def test_nodes_out_of_service_are_counted_and_listed_once_they_are_opened(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    store = Store.open(demo_store)
+    outage = "SELECT start_at, end_at FROM node_events WHERE planned IS NOT TRUE AND end_at > $at"
+    begin, end = store.rows(outage, {"at": store.rows("SELECT min(end_at) FROM jobs")[0][0]})[0]
+    amid = f"{begin + (end - begin) / 2:%Y-%m-%dT%H:%M}"
+    period = {"period": "custom", "from": "2025-01-01T00:00", "to": amid}
+    page = open_page(demo_store, **period)
+    (label,) = (each.label for each in page.expander if "Out of service" in each.label)
+    assert not page.dataframe
+    (grid,) = open_page(demo_store, **period, out_of_service="true").dataframe
+    assert label == f"Out of service, unplanned: {numbers.counted(len(grid.value), 'node')}"
