@@ -10,3 +10,5 @@ Python that a test starts, would compile hundreds of files again."""
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """As in the command line: threads that wait by spinning took an eighth of the time of analyses."""
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+"""The same for scikit-learn and Arrow: another twentieth."""

@@ -16,6 +16,7 @@ from data.ingest.readers.schedulers.sacct_fields import PRESETS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+duckdb.execute("SET threads = 1")  # as a writer of a small store does, for readers without one
 SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
 
@@ -62,11 +63,11 @@ def read_sacct(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., SacctT
         with duckdb.cursor() as connection, opened(str(path), folder) as found:
             connection.execute("SET TimeZone='UTC'")
             batch = sacct.read(found, Options(**options), connection)
-            jobs = batch.tables["jobs"].df().astype(object)
-            jobs = jobs.where(jobs.notna(), None)
+            rows = batch.tables["jobs"]
+            jobs = [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
         n_skipped = sum(batch.skipped_by_reason.values())
         assert batch.rows_read == batch.rows_kept + n_skipped + len(batch.rejected)
         assert batch.rows_kept == len(jobs)
-        return SacctText(batch, jobs.to_dict("records"))
+        return SacctText(batch, jobs)
 
     return read

@@ -46,7 +46,7 @@ SELECTIONS = [
 @cache
 def table() -> duckdb.DuckDBPyConnection:
     """The rows in a database."""
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": 1})
     connection.execute("SET TimeZone='UTC'")
     frame = pd.DataFrame(ROWS, columns=["place", "cluster", "partition", "n_gpus", "begin", "end"])
     for name in ("begin", "end"):

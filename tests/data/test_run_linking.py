@@ -48,7 +48,7 @@ def job(job_id: str | None, start: float, end: float | None, **more: Any) -> dic
 
 def store(rows: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
     """A database with these attempts."""
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": 1})
     connection.execute("SET TimeZone='UTC'")
     for table in ("jobs", "job_nodes", "run_links"):
         columns = (f'"{name}" {column.type}' for name, column in tables()[table].columns.items())

@@ -41,7 +41,7 @@ class Read(NamedTuple):
 @cache
 def store() -> duckdb.DuckDBPyConnection:
     """An empty store: a job's log asks whose job it is."""
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": 1})
     schema.update(connection, from_version=0)
     return connection
 

@@ -38,7 +38,7 @@ def steps_of(text: str | bytes, name: str = "steps.csv", **options: Any) -> Logg
 
 def carefully(text: str, **options: Any) -> LoggedSteps:
     """What the reader of stores makes of the same file."""
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+    with tempfile.TemporaryDirectory() as folder, duckdb.cursor() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         path = Path(folder) / "steps.csv"
         path.write_text(text, encoding="utf-8", newline="")
