@@ -27,8 +27,8 @@ def read_jobs(source: str, content: str | bytes | Path, **options: Any) -> tuple
             path.write_bytes(content.encode() if isinstance(content, str) else content)
         with opened(str(path), Path(folder)) as found:
             batch = known_readers()[source].read(found, Options(**options), connection)
-            jobs = batch.tables["jobs"].df().astype(object)
-        jobs = jobs.where(jobs.notna(), None).to_dict("records")
+            rows = batch.tables["jobs"]
+            jobs = [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
     skipped = sum(batch.skipped_by_reason.values())
     assert batch.rows_read == batch.rows_kept + skipped + batch.rejected.total
     assert batch.rows_kept == len(jobs)
