@@ -89,7 +89,7 @@ def past(ask: Ask, rule: Rule, now: datetime, cluster: str | None = None) -> Pas
     end: it takes the share of the budget that it has, or would have were it on.
     """
     first, last = ask(fleet.extent)
-    as_of = ask(clock, now) if last is None else min(ask(clock, now), last)
+    as_of = clock(ask, now) if last is None else min(clock(ask, now), last)
     from_at = as_of - timedelta(days=DAYS)
     site = ask(site_of)
     spend = ask(spent, rule.name)

@@ -68,7 +68,7 @@ def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:
     """
     with evaluating(root), contextlib.closing(Store.open(root)) as store:
         site, kept = load_site(root), Alerts(root)
-        at = clock(store, now or datetime.now(UTC))
+        at = clock(of_store(store), now or datetime.now(UTC))
         said = life.Said.of(kept.annotations())
         chosen = select(rules(), site.alerts, said.switched())
         told_until = _told_until(kept.last_evaluated(), at)
@@ -164,12 +164,19 @@ def _found(
     return dict(look(ask, chosen, site, at, from_at=from_at, spend=shares(chosen)))
 
 
-def clock(store: Store, now: datetime) -> datetime:
-    """By which time a store is judged: now; where its records are synthetic, when they end."""
+def synthetic_end(store: Store) -> datetime | None:
+    """When the records of a synthetic store end; None of any other."""
     if not fleet.is_synthetic(store):
-        return now
+        return None
     _, last = fleet.extent(store)
-    return now if last is None else min(now, last)
+    end: datetime | None = last
+    return end
+
+
+def clock(ask: Ask, now: datetime) -> datetime:
+    """By which time a store is judged: now; where its records are synthetic, when they end."""
+    end = ask(synthetic_end)
+    return now if end is None else min(now, end)
 
 
 def look(

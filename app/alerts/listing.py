@@ -247,6 +247,16 @@ def sentence(now: Known, states: Mapping[str, life.State]) -> str:
     return f"{'; '.join(parts)}."
 
 
+def in_short(now: Known, at: datetime, cluster: str | None) -> str:
+    """How many alerts are open, for a line; that nobody looked, where nobody did."""
+    if now.evaluated is None:
+        return "never looked for"
+    is_now = states(now, at)
+    own = [a for a in now.alerts if cluster in (None, a.cluster) and is_now[a.alert_id] == "open"]
+    critical = sum(alert.severity == "critical" for alert in own)
+    return f"{len(own):,} open" + (f", {critical:,} critical" if critical else "")
+
+
 def answer(now: Known, at: datetime, cluster: str | None = None) -> Answer:
     """Which alerts are there, and which rules?"""
     now_is = states(now, at)

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     store, ask = options.asking(arguments)
     options.known("cluster", arguments.cluster, ask(asked.clusters))
-    now = ask(clock, datetime.now(UTC))
+    now = clock(ask, datetime.now(UTC))
     answer = listing.answer(ask(listing.known, now), now, arguments.cluster)
     terminal.write(answer, arguments.format, **terminal.synthetic(store))
     return 0

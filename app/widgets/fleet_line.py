@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.answers.fleet.actions import listed
+from app.alerts import listing
+from app.alerts.evaluate import clock
 from app.answers.fleet.in_short import as_overview, in_short
-from app.ask.cached import ask, fresh, whole
+from app.ask.cached import ask, fresh
 from app.show import links
 from app.words import escaping
-from app.words.plain import clause
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -34,20 +34,15 @@ def place() -> DeltaGenerator:
 
 
 def show(at: DeltaGenerator, scope: Scope) -> None:
-    """Verdict, commonest cause, loss and first action; drawn last, as the page is why one came."""
-    beside = fresh(listed.kept)
-    seen = as_overview(scope.of_overview)
-    known = whole(listed.found, seen, scope.timezone)
-    fleet = in_short(
-        ask, seen, datetime.now(UTC), timezone=scope.timezone, beside=beside, known=known
-    )
+    """Verdict, commonest cause, loss and open alerts; drawn last, as the page is why one came."""
+    fleet = in_short(ask, as_overview(scope.of_overview))
+    now = clock(ask, datetime.now(UTC).replace(second=0, microsecond=0))
+    alerts = listing.in_short(fresh(listing.known, now), now, scope.selection.cluster)
     colour, sign = LOOKS[fleet.verdict]
     badge = f":{colour}-badge[:material/{sign}: Fleet: {fleet.well[:1].lower()}{fleet.well[1:]}]"
     parts = []
     if fleet.commonest is not None:
         parts.append(f"most failures: {escaping.escaped(fleet.commonest)}")
     parts.append(f"lost to failures: {fleet.lost}")
-    if fleet.first is not None:
-        to_do = links.page(fleet.first.page, fleet.first.named, clause(fleet.first.what))
-        parts.append(f"first of all: {to_do}")
+    parts.append(f"alerts: {links.page('alerts', {}, alerts)}")
     at.caption(f"{badge} {' · '.join(parts)}")

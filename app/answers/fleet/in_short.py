@@ -1,4 +1,4 @@
-"""In a line: is the fleet well, what fails most, what did it cost, what comes first?"""
+"""In a line: is the fleet well, what fails most, what did it cost?"""
 
 from __future__ import annotations
 
@@ -9,17 +9,11 @@ from analytics.frames import DEFINITION
 from app.answers.efficiency import ledger, ledger_parts
 from app.answers.failures import summary, verdicts
 from app.answers.fleet import overview
-from app.answers.fleet.actions import listed
 from app.answers.reliability.sight import CANNOT
 from app.words import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from analytics.reliability.fleet_verdict import Verdict
-    from app.answers.fleet.actions.action import Action
-    from app.answers.fleet.actions.listed import Kept
     from app.ask import Ask
     from data.filters import Selection
 
@@ -38,8 +32,6 @@ class InShort:
     """The infrastructure cause of most failures; None where none stands out."""
     lost: str
     """GPU-hours lost to failures, as they are printed everywhere, or that they are not known."""
-    first: Action | None
-    """What to do first; None where nothing needs anybody."""
 
 
 def as_overview(selection: Selection) -> Selection:
@@ -48,26 +40,15 @@ def as_overview(selection: Selection) -> Selection:
     return replace(selection, definition=DEFINITION, min_gpus=selection.by_size_min_gpus or 0)
 
 
-def in_short(
-    ask: Ask,
-    selection: Selection,
-    now: datetime,
-    *,
-    timezone: str,
-    beside: Kept,
-    known: Sequence[Action],
-) -> InShort:
-    """The verdict, the commonest cause, the loss and the first action of a selection of Overview;
-    `beside` and `known` as in `listed`."""
+def in_short(ask: Ask, selection: Selection) -> InShort:
+    """The verdict, the commonest cause and the loss of a selection of Overview."""
     judged = overview.judged(ask, selection)
     blind = judged.verdict == "unknown" and judged.report.failures_known is None
     first = summary.commonest(ask(verdicts.summarised, selection))
     lost, *_ = ledger_parts.lost_to_failures(ask(ledger.if_built, selection), selection)
-    due = listed.listed(ask, selection, now, timezone=timezone, beside=beside, known=known).due
     return InShort(
         judged.verdict,
         CANNOT.capitalize() if blind else overview.WORDS[judged.verdict],
         None if first is None else first.title.partition(" (")[0],
         lost.value if lost.value in WITHOUT_UNIT else f"{lost.value} GPU-h",
-        next(iter(listed.first(due, listed.SHOWN)), None),
     )

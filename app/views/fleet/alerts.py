@@ -16,7 +16,7 @@ from app.widgets import action_list, filter_bar, page_head
 from app.words.glossary import of_alerts
 
 scope = filter_bar.show(uses=("cluster", "period"))
-now = ask(clock, datetime.now(UTC).replace(second=0, microsecond=0))
+now = clock(ask, datetime.now(UTC).replace(second=0, microsecond=0))
 known = fresh(listing.known, now)
 answer = listing.answer(known, now, scope.selection.cluster)
 states = listing.states(known, now)

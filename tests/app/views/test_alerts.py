@@ -56,7 +56,7 @@ def test_the_page_lists_the_alerts_of_the_command(
     open_page: Callable[..., AppTest], checked: Path
 ) -> None:
     with closing(Store.open(checked)) as store:
-        now = evaluate.clock(store, datetime.now(UTC))
+        now = evaluate.clock(of_store(store), datetime.now(UTC))
         answer = listing.answer(listing.known(store, now), now)
     page = open_page(checked, PAGE)
     assert not page.exception
