@@ -37,8 +37,8 @@ class Pair:
     def burn(self) -> float:
         """How many times as fast as allowed both windows spend, at least.
 
-        >>> Pair(24, 6, 0.1).burn
-        2.8
+        >>> Pair(24, 6, 0.25).burn
+        7.0
         """
         return self.budget_share * PERIOD_HOURS / self.long_hours
 

@@ -87,8 +87,8 @@ def held(root: Path) -> tuple[str, list[Annotation], dict[str, ClusterSite]] | N
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Files -> what they hold, but for those that SQLite and the lock keep themselves."""
-    kept = ("state.sqlite-wal", "state.sqlite-shm", "writer.lock")
+    """Files -> what they hold, but for those that SQLite and the locks keep themselves."""
+    kept = ("state.sqlite-wal", "state.sqlite-shm", "writer.lock", "evaluating.lock")
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")

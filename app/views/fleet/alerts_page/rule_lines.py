@@ -13,7 +13,7 @@ from app.ask import reader
 from app.ask.cached import ask, store_root
 from app.show import page
 from app.widgets import notice
-from app.words import escaping, numbers
+from app.words import escaping, moments, numbers
 from app.words.plain import first_few
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _badge(rule: Rule, known: Known, now: datetime) -> str:
         needs = f", needs {rule.needs}" if rule.needs and known.lacks(rule) else ""
         return f":gray-badge[:material/toggle_off: Off{needs}]"
     if muted is not None:
-        return f":gray-badge[:material/notifications_off: Muted until {muted:%d %b %H:%M} UTC]"
+        return f":gray-badge[:material/notifications_off: Muted until {moments.minute(muted)} UTC]"
     return ":green-badge[:material/toggle_on: On]"
 
 
