@@ -74,17 +74,25 @@ def contradicted(store: Store, selection: Selection) -> pd.DataFrame:
     Columns cluster, node, gpus (of the inventory), n_gpus (the most an attempt held), n_attempts.
     Only attempts on one node tell it: of several their GPUs may lie elsewhere than evenly.
     """
+    # Asked first: hardly any attempt holds more than the smallest node has, and what holds less is
+    # then not read.
+    ((least,),) = store.rows(
+        f"""SELECT min(gpus) FROM nodes
+            WHERE source = 'listed' AND {equal(cluster=selection.cluster)}""",
+        selection.parameters,
+    )
     return store.frame(
         f"""SELECT cluster, node, min(spell.gpus) AS gpus, max(held.n_gpus) AS n_gpus,
               count(*) AS n_attempts
             FROM job_nodes held JOIN nodes spell USING (cluster, node)
             JOIN jobs USING (cluster, attempt_key)
             WHERE spell.source = 'listed' AND held.n_gpus > spell.gpus AND n_nodes = 1
+              AND held.n_gpus > $least
               AND held.start_at >= spell.first_seen_at
               AND (spell.last_seen_at IS NULL OR held.start_at < spell.last_seen_at)
               AND {equal(cluster=selection.cluster)}
             GROUP BY cluster, node ORDER BY cluster, node""",
-        selection.parameters,
+        selection.parameters | {"least": least},
     )
 
 
