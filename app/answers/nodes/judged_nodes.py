@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -80,8 +81,22 @@ class ClusterVerdicts:
         return None if self.out is None else self.nodes[at].node.lower() in self.out
 
 
+WINDOWS_KEPT = 8
+"""Records of so many windows are kept of one store: a page asks of its days and of those before."""
+_KEPT: WeakKeyDictionary[Store, dict[Window, NodeRecords]] = WeakKeyDictionary()
+
+
 def node_records(store: Store, window: Window) -> NodeRecords:
-    """Nodes and their records in some days of a cluster."""
+    """Nodes and their records in some days of a cluster: read once for all that judge them."""
+    kept = _KEPT.setdefault(store, {})
+    if window not in kept:
+        kept[window] = _read(store, window)
+        for oldest in list(kept)[:-WINDOWS_KEPT]:
+            kept.pop(oldest, None)  # other sessions share the store
+    return kept.get(window) or _read(store, window)
+
+
+def _read(store: Store, window: Window) -> NodeRecords:
     nodes, events = queries.nodes(store, window), queries.events(store, window)
     places = {str(node).lower(): at for at, node in enumerate(nodes["node"])}
     place = events["node"].str.lower().map(places)
