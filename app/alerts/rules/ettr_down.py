@@ -159,5 +159,5 @@ RULE = Rule(
     "Look in the ledger at where the time goes: lost work, start-up, checkpoints or waiting.",
     "warning",
     find,
-    weight=1.0,
+    weight=2.0,
 )

@@ -83,5 +83,5 @@ RULE = Rule(
     "Look at which cause and which nodes rose, and at what was changed when it began.",
     "warning",
     find,
-    weight=12.0,
+    weight=6.0,
 )

@@ -93,5 +93,5 @@ RULE = Rule(
     "Drain it and test it; give it back to jobs only after a repair.",
     "warning",
     find,
-    weight=1.0,
+    weight=2.0,
 )

@@ -60,5 +60,5 @@ RULE = Rule(
     "See whether a source is no longer collected or read, then look at the failures themselves.",
     "warning",
     find,
-    weight=4.0,
+    weight=3.0,
 )
