@@ -115,5 +115,5 @@ def _sentence(run: Run, one: Suspect) -> str:
     return (
         f"Run {run.run_id}: {who} may compute wrongly since step {one.since_step:,}: it "
         f"{KINDS[one.kind]} in {one.series} ({numbers.counted(one.n_steps, 'step')} of "
-        f"{one.n_compared:,} values compared, {chance})"
+        f"{numbers.counted(one.n_compared, 'value')} compared, {chance})"
     )
