@@ -127,8 +127,8 @@ def _of_silence(cluster: str, source: str, found: Silence) -> Episode:
     if found.longest:
         before = f"it never paused for more than {numbers.counted(found.longest, 'day')} before"
     sentence = (
-        f"No {what} of {cluster} since {numbers.day(midnight(found.last_day))}, for {missing} and "
-        f"more while other sources went on; {before} (n = {found.n_pauses:,}). Hidden: {hidden}"
+        f"No {what} of {cluster} since {numbers.day(midnight(found.last_day))}, while others went "
+        f"on for {missing}; {before} (n = {found.n_pauses:,}). Hidden: {hidden}"
     )
     return Episode(
         action.target("source", cluster, source),

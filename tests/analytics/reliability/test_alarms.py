@@ -217,6 +217,23 @@ def test_nodes_are_told_by_the_closed_form_as_by_every_hour() -> None:
     assert set(standing_out(thing, hour, exposure, least, n_hours=days * HOURS)) == told
 
 
+def test_a_source_that_is_collected_since_makes_no_lemons_of_all_nodes() -> None:
+    days, begins, n_things = 120, 70, 60
+    told = {}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        day = rng.integers(0, days, rng.poisson(0.1 * days * n_things))
+        day = day[(day >= begins) | (rng.random(len(day)) < 0.05)]  # the rest was not collected
+        thing, hour = rng.integers(0, n_things, len(day)), day * HOURS + 3
+        exposure, sources = np.full(days, float(n_things)), (np.arange(days) >= begins) * 1
+        for known in (None, sources):
+            found = standing_out(thing, hour, exposure, MONTH * n_things, n_hours=days * HOURS,
+                                 sources=known)  # fmt: skip
+            told[known is None] = told.get(known is None, 0) + len(found)
+    assert told[True] > 3
+    assert told[False] == 0
+
+
 def test_nodes_that_differ_and_relapse_a_little_are_no_lemons() -> None:
     days, told = 90, 0
     for seed in range(6):
