@@ -301,7 +301,8 @@ class Quarter:
         with writer(root) as building:
             building.load(
                 {name: _frame(rows) for name, rows in tables.items() if rows}
-                | {"node_metrics": _frame(sampled), "training_metrics": _frame(self.training)}
+                | {"node_metrics": _frame(sampled)}
+                | ({"training_metrics": _frame(self.training)} if len(self.training) else {})
             )
             building.publish()
         return root

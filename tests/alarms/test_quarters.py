@@ -135,7 +135,10 @@ def test_a_node_that_turns_is_told_once_and_the_rest_of_the_quarter_is_quiet(
     assert not told["unknown_share"].episodes
     assert not told["mass_failure"].episodes
     assert all(is_so("large_job", each, quarter) for each in told["large_job"].episodes)
-    assert [name for name, each in told.items() if each.blind] == ["ettr_down"], "no ledger"
+    blind = {name for name, each in told.items() if each.blind}
+    assert blind == {"ettr_down", "hang"}, "no ledger, no dump"
+    assert not told["run_diverges"].episodes
+    assert not told["faulty_machine"].episodes
 
 
 @pytest.mark.parametrize("cluster", [CLUSTER, "nowhere"])
@@ -143,7 +146,7 @@ def test_what_the_records_cannot_show_is_refused_and_no_quiet(
     cluster: str, empty_store: Path, tmp_path: Path
 ) -> None:
     few = Quarter(1)
-    few.jobs, few.events, few.outages = few.jobs[:3], [], []
+    few.jobs, few.events, few.outages, few.training = few.jobs[:3], [], [], few.training[:0]
     few.store(empty_store, tmp_path / "store")
     watch = Watch(Selection(cluster=cluster), BEGIN, NOW, AlertSettings(runs=(RUN,)), 0.1)
     with closing(Store.open(tmp_path / "store")) as store:
@@ -195,7 +198,7 @@ def test_planted_changes_are_told_once_and_soon(
         for found_after, each in zip(times, of_it, strict=True):
             found_after += [day(one.raised_at) - change.day for one in each[:1]]
     late, alone, calibrated = (float(np.median(each)) for each in times)
-    print(f"{kind}: told {n_told}; after {late:.2f} days, alone {alone:.2f} ({late / alone:.2f}), "
+    print(f"{kind}: told {n_told}; after {late:.2f} days, alone {alone:.2f}, "
           f"alone and calibrated {calibrated:.2f}")  # fmt: skip
     assert sum(n > 0 for n in n_told) >= 0.9 * n_each, n_told
     assert sum(n > 1 for n in n_told) <= 0.1 * n_each, n_told
@@ -222,3 +225,21 @@ def test_what_the_path_tells_is_what_each_day_tells_by_the_records_until_then(
             same = [each for each in then.episodes if each.target == told.target
                     and abs(day(each.raised_at) - day(told.raised_at)) < 1]  # fmt: skip
             assert len(same) == (hours > 0), (hours, told, then.episodes)
+
+
+@pytest.mark.slow
+def test_who_evaluates_hourly_is_told_the_same_as_who_evaluates_daily(
+    empty_store: Path, tmp_path: Path
+) -> None:
+    change = plant("new_lemon", 1)
+    quarter = Quarter(1001, change)
+    (whole,) = planted("new_lemon", found(quarter, empty_store, tmp_path / "whole"), change)
+    stands = []
+    for hours in range(-6, 7):
+        cut = whole.raised_at + timedelta(hours=hours)
+        (then,) = asked(quarter.until(cut), empty_store, tmp_path / f"{hours}",
+                        {"new_lemon": SPEND["new_lemon"]}, now=cut)  # fmt: skip
+        stands.append(whole.target in {each.target for each in then["new_lemon"].episodes})
+    assert stands == sorted(stands), "once told, it stays"
+    assert not stands[3]
+    assert stands[9]
