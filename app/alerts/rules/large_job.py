@@ -47,7 +47,7 @@ def large_gpus(ask: Ask, watch: Watch) -> int:
     far as it is known."""
     if watch.settings.large_gpus is not None:
         return watch.settings.large_gpus
-    gpus = ask(what_if.node_gpus, watch.selection)["gpus"].sum()
+    gpus = float(ask(what_if.node_gpus, watch.selection)["gpus"].sum())
     return max(LEAST_GPUS, math.ceil(LEAST_SHARE * gpus))
 
 
