@@ -25,6 +25,8 @@ from tests.alarms.quarters import (
     CLUSTER,
     DAYS,
     DIVERGED_DAYS,
+    GPUS,
+    GROUPS,
     QUARTER,
     RUN,
     WARM_DAYS,
@@ -50,14 +52,14 @@ KINDS = (
 )  # fmt: skip
 FACTS = ("new_cause", "mass_failure", "large_job", "run_diverges")
 """What no chance can make: these rules take nothing of the budget."""
-EACH = 10
+LARGE_GPUS = GROUPS[0] * GPUS
 FIRST_NULL = int(os.environ.get("FAULTLINE_FIRST_QUARTER", "7000"))
-FIRST_PLANTED = 8_000
+FIRST_PLANTED = int(os.environ.get("FAULTLINE_FIRST_PLANTED", "8000"))
 """Seeds of the quarters that are reported; rules were chosen on others."""
 NOW = BEGIN + timedelta(days=DAYS)
 
 
-SETTINGS = AlertSettings(runs=(RUN,), targets=Targets(availability=AIM))
+SETTINGS = AlertSettings(runs=(RUN,), large_gpus=LARGE_GPUS, targets=Targets(availability=AIM))
 
 
 def found(quarter: Quarter, empty: Path, root: Path, *, now: datetime = NOW) -> dict[str, Found]:
@@ -98,7 +100,7 @@ def is_so(name: str, told: Episode, quarter: Quarter) -> bool:
                    for node, begin, end in quarter.bad)  # fmt: skip
     if name in ("unknown_share", "source_silent"):  # the kernel's log names causes
         return any(begin <= last and end >= first - 1 for begin, end in quarter.unseen)
-    if name == "large_job":  # of a quarter of the GPUs: the groups of 16 nodes alone
+    if name == "large_job":  # of the first group alone
         return any(abs(each - last) < 1e-3 for each in quarter.large)
     if name == "faulty_link":
         of_node = [at for node, at in quarter.links if f"n{node:02}" == told.named["node"]]
@@ -108,7 +110,7 @@ def is_so(name: str, told: Episode, quarter: Quarter) -> bool:
 
 def planted(kind: str, told: Mapping[str, Found], plant: Plant) -> list[Episode]:
     """What tells the change that was planted, by the rule that should."""
-    until = {"large_job": 0.01, "run_diverges": DIVERGED_DAYS}.get(kind, DAYS)
+    until = {"large_job": 0.01, "new_cause": 0.01, "run_diverges": DIVERGED_DAYS}.get(kind, DAYS)
     return [
         each
         for each in told[kind].episodes
@@ -202,8 +204,9 @@ def test_planted_changes_are_told_once_and_soon(
           f"alone and calibrated {calibrated:.2f}")  # fmt: skip
     assert sum(n > 0 for n in n_told) >= 0.9 * n_each, n_told
     assert sum(n > 1 for n in n_told) <= 0.1 * n_each, n_told
+    step = 1.0 if kind == "source_silent" else 0.0  # it is judged by whole days
     if n_each >= 30:  # medians of ten scatter by half
-        assert late <= 1.5 * alone + 1e-9
+        assert late <= max(1.5 * alone, alone + step) + 1e-9
 
 
 @pytest.mark.slow

@@ -163,6 +163,16 @@ def test_nothing_is_told_without_a_reference() -> None:
     assert estimate(0.0, 0.0, 1.0, "rate").value is None
 
 
+def test_one_good_day_ends_no_alarm_of_a_mean_and_a_week_does() -> None:
+    rng = np.random.default_rng(5)
+    lost = rng.uniform(0.0, 0.03, 110)
+    lost[70:90] = 0.35
+    lost[80] = 0.0
+    (one,) = changes(of_days(lost), 8 * MONTH)
+    assert one.ended is not None
+    assert 90 < one.ended / HOURS < 97
+
+
 def test_values_of_a_mean_that_never_vary_alarm_of_nothing() -> None:
     assert changes(of_days(np.zeros(120)), MONTH) == ()
     assert changes(of_days(np.ones(120)), MONTH) == ()
