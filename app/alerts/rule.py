@@ -123,7 +123,7 @@ def thing(kind: str, *parts: str) -> str:
     A hash: the names in it are nobody's business who reads the annotations.
 
     >>> thing("failure_rate", "demo")
-    'action:failure_rate-0a14d4f8cbd2'
+    'action:failure_rate-e2f304db6cfc'
     """
     digest = hashlib.sha256("\0".join((kind, *parts)).encode()).hexdigest()
     return f"action:{kind}-{digest[:12]}"

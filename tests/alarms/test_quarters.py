@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections import defaultdict
 from contextlib import closing
@@ -130,7 +131,11 @@ def test_a_node_that_turns_is_told_once_and_the_rest_of_the_quarter_is_quiet(
     quarter = Quarter(1003, plant("new_lemon", 3))
     told = found(quarter, empty_store, tmp_path / "store")
     (lemon,) = planted("new_lemon", told, plant("new_lemon", 3))
-    assert lemon.sentence.startswith("n09 failed ")
+    assert re.fullmatch(
+        r"n09 failed \d+ times in \d+ days since \d+ \w+ 2026, [\d.]+ times the fleet's rate "
+        r"\([\d.]+ to [\d.]+\)",
+        lemon.sentence,
+    )
     assert (lemon.page, lemon.named) == ("node", {"node": "n09", "cluster": CLUSTER})
     assert lemon.ended_at is None
     # The fleet's rate rose by it, too.
