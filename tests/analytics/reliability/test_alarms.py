@@ -16,7 +16,8 @@ from analytics.errors import OutOfRangeError, ShapeError
 from analytics.reliability.alarms.changes import FACTORS, HOURS, Series, changes, judged_at_end
 from analytics.reliability.alarms.many import FACTORS as OF_THINGS
 from analytics.reliability.alarms.many import MARGIN, fleet_reference, spaced, standing_out
-from analytics.reliability.alarms.reference import estimate, references
+from analytics.reliability.alarms.reference import estimate, references, times
+from analytics.reliability.risen_causes import rate_ratio
 
 REFERENCES = Path(__file__).resolve().parents[2] / "references"
 MONTH = 720.0
@@ -280,3 +281,19 @@ def test_nonsense_is_refused() -> None:
         references([2.0], [1.0], family="share")
     with pytest.raises(OutOfRangeError, match="hour"):
         standing_out([0], [99], [1.0], MONTH, n_hours=24)
+
+
+def test_how_many_times_a_rate_is_another_agrees_with_the_exact_interval() -> None:
+    now, before = estimate(20, 324.0, 1.0, "rate"), estimate(179, 5424.0, 1.0, "rate")
+    found, exact = times(now, before), rate_ratio((20, 179), (324.0, 5424.0)).ratio
+    assert found.value == pytest.approx(exact.value)
+    assert found.lower == pytest.approx(exact.lower, rel=0.05)
+    assert found.upper == pytest.approx(exact.upper, rel=0.05)
+    assert found.n == 20
+
+
+def test_how_many_times_a_figure_is_an_unknown_one_is_unknown() -> None:
+    known, unknown = estimate(20, 324.0, 1.0, "rate"), estimate(0, 0.0, 1.0, "rate")
+    assert times(known, unknown).value is None
+    assert times(unknown, known).value is None
+    assert times(known, estimate(0, 100.0, 1.0, "rate")).value is None
