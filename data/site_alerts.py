@@ -101,8 +101,9 @@ class AlertSettings:
     """Rules that are on by default, and off here."""
     runs: tuple[str, ...] = setting((), _WORDS)
     """Runs whose ETTR is watched, besides that of sizes."""
-    large_gpus: int = setting(128, number(1, 1_000_000, whole=True))
-    """From how many GPUs on a job is large."""
+    large_gpus: int | None = setting(None, number(1, 1_000_000, whole=True))
+    """From how many GPUs on a job is large; a quarter of its cluster's, 128 at least, where nothing
+    is stated."""
     escalate_after_hours: float = setting(4.0, number(0, 1_000, "hours > 0", above=True))
     """How long an alert waits for somebody to acknowledge it."""
     textfile: str = setting("", _PATH)

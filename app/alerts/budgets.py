@@ -87,7 +87,7 @@ def found(course: Course, watch: Watch) -> Found:
         burning(*steps, course.pairs, step_hours=course.step_hours),
         calm(*steps, course.calm_hours, step_hours=course.step_hours),
         course.judge,
-        least_steps=watch.hours_per_false_alarm() / course.step_hours,
+        least_steps=watch.hours_to_bound() / course.step_hours,
     )
     cluster = watch.selection.cluster or ""
     rows = [

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analytics.reliability.alarms.changes import HOURS
-from analytics.reliability.alarms.reference import LEAST_DAYS
+from analytics.reliability.alarms.reference import LEAST_DAYS, times
 from analytics.reliability.detection import JOBS, can_show, seen_days, sources_collected
 from app.answers.fleet.actions.action import period
 from app.answers.reliability import sight
@@ -20,7 +20,7 @@ from data.queries.detection import evidence_days
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from analytics.arrays import Bools, Floats, Ints
+    from analytics.arrays import Floats, Ints
     from analytics.estimate import Estimate
     from analytics.reliability.alarms.changes import Change
     from app.alerts.rule import Episode, Watch
@@ -131,19 +131,20 @@ def unseen(ask: Ask, watch: Watch, what: str) -> str | None:
     return sight.refused(what, seen).rstrip(".") if seen.none else None
 
 
+def so_many_times(figure: Estimate, usual: Estimate) -> tuple[str, str]:
+    """How many times the usual figure one is, and the interval of that."""
+    ratio = times(figure, usual)
+    return numbers.number(ratio.value), numbers.interval(ratio)
+
+
 def per_1000(figure: Estimate) -> str:
-    """A rate per node-day with its interval, in 1,000 node-days."""
-    value, lower, upper = (
-        None if each is None else each * PER_DAYS
-        for each in (figure.value, figure.lower, figure.upper)
-    )
-    scaled = replace(figure, value=value, lower=lower, upper=upper)
-    return f"{numbers.number(value)} ({numbers.interval(scaled)}; n = {figure.n:,})"
+    """A rate per node-day, in 1,000 node-days."""
+    return numbers.number(None if figure.value is None else figure.value * PER_DAYS)
 
 
-def share(figure: Estimate) -> str:
-    """A share with its interval."""
-    return f"{numbers.percent(figure.value)} ({numbers.percent_interval(figure)}; n = {figure.n:,})"
+def share(figure: Estimate, n: str) -> str:
+    """A share with its interval, and of how much it is."""
+    return f"{numbers.percent(figure.value)} ({numbers.percent_interval(figure)}, {n})"
 
 
 def episodes(
@@ -155,21 +156,15 @@ def episodes(
     for change in found:
         ended = None if change.ended is None else looked.at(change.ended + 1)
         if ended is None or ended >= watch.from_at:
-            times: dict[str, Any] = {
+            found_at: dict[str, Any] = {
                 "since_at": looked.at(change.since),
                 "raised_at": looked.at(change.raised + 1),
                 "ended_at": ended,
             }
-            told.append(make(change, **times))
+            told.append(make(change, **found_at))
     return tuple(sorted(told, key=lambda each: each.raised_at))
 
 
 def place(watch: Watch, since_at: datetime, until_at: datetime) -> dict[str, str]:
     """What an address names to show a cluster during a change."""
     return period(since_at, until_at, "UTC") | {"cluster": watch.selection.cluster or ""}
-
-
-def comparable(bits: Ints, usable: Bools, wanted: int) -> Bools:
-    """Days on which at least the sources of one day were collected."""
-    alike: Bools = usable & ((bits & wanted) == wanted)
-    return alike

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from data.publish import writer
+from tests.alarms import telemetry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,17 @@ XIDS = (79, 74, 95, 48, 119, 64)
 SHARES = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 """How often each of them is the fault: a long tail."""
 NEW_XID = 62
+NVLINK = 74
 RELAPSES, RELAPSE_DAYS = 0.25, 1.5
+JUDGED_DAYS = 40.0
+"""Before a planted change in which all logs are collected: where they are not, rules say that it
+cannot be judged yet."""
+DIVERGED_DAYS = 3.0
+"""How long it takes somebody to set a diverged run back."""
+OUT_TIMES = 15.0
+"""How many times as often reserve nodes go out where the target is missed."""
+AIM = 0.98
+"""Target of the availability: reserve nodes are a sixth of all, and out for 4 % of their time."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,9 @@ class Quarter:
     """Days without the kernel's log."""
     large: list[float] = field(default_factory=list)
     """Days on which hardware ended the large job."""
+    links: list[tuple[int, float]] = field(default_factory=list)
+    """Node and day of each error of a link."""
+    training: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __post_init__(self) -> None:
         self.draw = np.random.default_rng([self.seed, 36])
@@ -68,13 +82,20 @@ class Quarter:
             self.unseen.append((begin, begin + float(self.draw.uniform(5, 25))))
         elif style == 1:
             self.unseen.append((0.0, float(self.draw.uniform(5, DAYS / 2))))
+        if self.plant is not None:
+            judged = self.plant.day - JUDGED_DAYS
+            self.unseen = [each for each in self.unseen if each[1] < judged]
+        if self._is("source_silent", DAYS):
+            self.unseen.append((self.plant.day if self.plant else 0.0, float(DAYS)))
         faults = self._faults()
+        self.links = [(node, day) for day, node, xid in faults if xid == NVLINK]
         first = 0
         for group, n in enumerate(GROUPS):
             self._train(group, range(first, first + n), faults)
             first += n
         self._users()
         self._maintenance()
+        self._telemetry()
 
     def _is(self, kind: str, day: float) -> bool:
         return self.plant is not None and self.plant.kind == kind and day >= self.plant.day
@@ -158,12 +179,19 @@ class Quarter:
 
     def _event(self, fault: tuple[float, int, int]) -> None:
         day, node, xid = fault
-        if not any(first <= day < last for first, last in self.unseen):
-            self.events.append({
-                "cluster": CLUSTER, "event_id": f"e{len(self.events)}", "node": _node(node),
-                "observed_at": _at(day) - timedelta(seconds=20), "source": "kernel",
-                "check_name": None, "severity": "critical", "xid": xid,
-            })  # fmt: skip
+        if not self._hidden(day):
+            self._line(day, node, "critical", xid)
+
+    def _hidden(self, day: float) -> bool:
+        """Whether the kernel's log of a day is not collected."""
+        return any(first <= day < last for first, last in self.unseen)
+
+    def _line(self, day: float, node: int, severity: str, xid: int | None) -> None:
+        self.events.append({
+            "cluster": CLUSTER, "event_id": f"e{len(self.events)}", "node": _node(node),
+            "observed_at": _at(day) - timedelta(seconds=20), "source": "kernel",
+            "check_name": None, "severity": severity, "xid": xid,
+        })  # fmt: skip
 
     def _job(self, key: str, nodes: range, begin: float, end: float, **values: Any) -> None:
         lost = values.pop("failed_node", None)
@@ -196,15 +224,45 @@ class Quarter:
                 self._job(f"mass{n}", range(63, 64), begin, begin + 0.0005, name=None, user="eve",
                           state="FAILED")  # fmt: skip
 
+    def _telemetry(self) -> None:
+        """What is logged whether or not anything is wrong; drawn apart from all that is."""
+        draw = np.random.default_rng([self.seed, 3636])
+        for day in telemetry.lines(draw, DAYS).tolist():
+            if not self._hidden(day):
+                self._line(day, int(draw.integers(N_NODES)), "info", None)
+        worse_from = self._from("availability_target")
+        for node, begin, end in telemetry.outages(draw, DAYS, worse_from, OUT_TIMES):
+            self._outage(f"r{node:02}", begin, end, "DOWN", "repair", planned=False)
+        diverged = self._from("run_diverges")
+        attempts = [
+            (job["attempt_key"], _day(job["start_at"]), _day(job["end_at"] or _at(DAYS)))
+            for job in self.jobs if job["name"] == RUN
+        ]  # fmt: skip
+        rows = telemetry.training(draw, attempts, (diverged, diverged + DIVERGED_DAYS))
+        logged_at = BEGIN + pd.to_timedelta(rows.pop("day").round(5), unit="D").dt.floor("s")
+        del rows["key"]
+        self.training = rows.assign(cluster=CLUSTER, run_id=RUN,
+                                    logged_at=logged_at)  # fmt: skip
+
+    def _from(self, kind: str) -> float:
+        """From which day on a change is so; never where another one or none was planted."""
+        plant = self.plant
+        return plant.day if plant is not None and plant.kind == kind else float("inf")
+
     def _maintenance(self) -> None:
         for week in range(2, DAYS // 7, 4):
             for node in self.draw.choice(N_NODES, 6, replace=False).tolist():
                 begin = 7.0 * week + float(self.draw.uniform(0.3, 0.5))
-                self.outages.append({
-                    "cluster": CLUSTER, "node": _node(node), "start_at": _at(begin),
-                    "end_at": _at(begin + 0.3), "state": "MAINT", "reason": "maintenance",
-                    "planned": True,
-                })  # fmt: skip
+                self._outage(_node(node), begin, begin + 0.3, "MAINT", "maintenance", planned=True)
+
+    def _outage(
+        self, node: str, begin: float, end: float, state: str, reason: str, *, planned: bool
+    ) -> None:
+        self.outages.append({
+            "cluster": CLUSTER, "node": node, "start_at": _at(begin),
+            "end_at": _at(end) if end < DAYS else None, "state": state, "reason": reason,
+            "planned": planned,
+        })  # fmt: skip
 
     def until(self, cut: datetime) -> Quarter:
         """The same with only the records up to a time."""
@@ -217,9 +275,11 @@ class Quarter:
         ]  # fmt: skip
         seen.events = [event for event in self.events if event["observed_at"] < cut]
         seen.outages = [
-            outage if outage["end_at"] <= cut else outage | {"end_at": None}
+            outage if outage["end_at"] is not None and outage["end_at"] <= cut
+            else outage | {"end_at": None}
             for outage in self.outages if outage["start_at"] < cut
         ]  # fmt: skip
+        seen.training = self.training[self.training["logged_at"] < cut]
         return seen
 
     def store(self, empty: Path, root: Path) -> Path:
@@ -231,12 +291,19 @@ class Quarter:
              "start_at": job["start_at"], "end_at": job["end_at"]}
             for job in self.jobs for node in job["node_list"].split(",")
         ]  # fmt: skip
-        nodes = [{"cluster": CLUSTER, "node": _node(n), "first_seen_at": BEGIN,
-                  "source": "inventory"} for n in range(N_NODES)]  # fmt: skip
+        names = [*map(_node, range(N_NODES)), *(f"r{n:02}" for n in range(telemetry.N_RESERVE))]
+        nodes = [{"cluster": CLUSTER, "node": name, "first_seen_at": BEGIN, "source": "inventory"}
+                 for name in names]  # fmt: skip
         tables = {"jobs": self.jobs, "job_nodes": held, "nodes": nodes,
                   "health_events": self.events, "node_events": self.outages}  # fmt: skip
+        sampled = telemetry.metrics(np.random.default_rng(self.seed), names[: GROUPS[0]], CLUSTER,
+                                    max(job["start_at"] for job in self.jobs))  # fmt: skip
         with writer(root) as building:
-            building.load({name: _frame(rows) for name, rows in tables.items() if rows})
+            building.load(
+                {name: _frame(rows) for name, rows in tables.items() if rows}
+                | {"node_metrics": _frame(sampled)}
+                | ({"training_metrics": _frame(self.training)} if len(self.training) else {})
+            )
             building.publish()
         return root
 
@@ -245,15 +312,19 @@ def _at(day: float) -> datetime:
     return BEGIN + timedelta(seconds=round(day * 86_400))
 
 
+def _day(at: datetime) -> float:
+    return (at - BEGIN) / timedelta(days=1)
+
+
 def _node(number: int) -> str:
     return f"n{number:02}"
 
 
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def _frame(rows: list[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     for name in frame:
         if str(name).endswith("_at"):
             frame[name] = pd.to_datetime(frame[name], utc=True).astype("datetime64[us, UTC]")
-        elif name in ("n_gpus", "n_nodes", "xid"):
+        elif name in ("n_gpus", "n_nodes", "xid", "step", "rank"):
             frame[name] = frame[name].astype("Int64")
     return frame

@@ -25,6 +25,9 @@ SHIFTS = (0.5, 1.0)
 """Deviations of a day above the bound of the reference of a mean that are looked for."""
 MOST_DEVIATION = 3.0
 """Deviations that one day counts as at most: one bad day is no change."""
+MOST_OF_DAY = SHIFTS[-1] * MOST_DEVIATION - SHIFTS[-1] ** 2 / 2.0
+"""Evidence of one day that a mean is back, at most, as of one that it rose: one good day ends no
+alarm."""
 LEAST_MEAN = 1e-3
 """Below it a mean is taken as that."""
 RETURNED = math.log(1000.0)
@@ -285,6 +288,6 @@ def _for_return(
         value = count / np.where(exposure > 0, exposure, 1.0)
         variance = scatter * usual * (1.0 - usual)
         logs: Floats = ((value - level) ** 2 - (value - usual) ** 2) / (2.0 * variance)
-        return np.where(exposure > 0, logs, 0.0)
+        return np.where(exposure > 0, np.minimum(logs, MOST_OF_DAY), 0.0)
     kept = math.log((1.0 - usual) / (1.0 - level))
     return kept * exposure - (kept + math.log(level / usual)) * count

@@ -10,7 +10,7 @@ import numpy as np
 from analytics import validate
 from analytics.errors import OutOfRangeError
 from analytics.reliability.alarms.changes import HOURS, Series, changes, odds
-from analytics.reliability.alarms.reference import Reference, references
+from analytics.reliability.alarms.reference import Reference, of_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +54,9 @@ def spaced(thing: ArrayLike, hour: ArrayLike) -> tuple[Ints, Ints]:
     return things[kept], hours[kept]
 
 
-def fleet_reference(thing: Ints, hour: Ints, exposure: Floats) -> Reference:
+def fleet_reference(
+    thing: Ints, hour: Ints, exposure: Floats, sources: Ints | None = None
+) -> Reference:
     """The rate of all things by day, and how many occurrences follow from one on average.
 
     Of occurrences of one thing less than seven days apart the first alone counts in the rate, so
@@ -67,7 +69,10 @@ def fleet_reference(thing: Ints, hour: Ints, exposure: Floats) -> Reference:
         As `spaced` returns them.
     exposure : ndarray, shape (n_days,)
         Of all things together.
+    sources : ndarray of int, shape (n_days,), optional
+        As `of_sources` takes them.
     """
+    sources = np.zeros(len(exposure), np.int64) if sources is None else sources
     same = np.diff(thing, prepend=-1) == 0
     first = ~same | (np.diff(hour, prepend=0) >= APART_DAYS * HOURS)
     group = np.cumsum(first) - 1
@@ -76,7 +81,7 @@ def fleet_reference(thing: Ints, hour: Ints, exposure: Floats) -> Reference:
     starts = np.bincount(hour[first] // HOURS, minlength=n_days)[:n_days].astype(float)
     within = rank < MOST_OF_A_GROUP
     counted = np.bincount(hour[within] // HOURS, minlength=n_days)[:n_days].astype(float)
-    one, all_of = (references(each, exposure, family="rate") for each in (starts, counted))
+    one, all_of = (of_sources(each, exposure, sources, family="rate") for each in (starts, counted))
     with np.errstate(divide="ignore", invalid="ignore"):
         usual = np.where(one.judged, np.maximum(1.0, all_of.count / one.count), np.nan)
     return Reference(one.count, one.exposure, usual, usual, one.value, one.upper)
@@ -90,6 +95,7 @@ def standing_out(
     *,
     n_hours: int,
     held: Callable[[int], Floats] | None = None,
+    sources: Ints | None = None,
 ) -> dict[int, tuple[Change, ...]]:
     """Things that fail more than three times as often as all, and since when.
 
@@ -118,6 +124,9 @@ def standing_out(
         Hours looked at.
     held : callable, optional
         Exposure of one thing by hour, of those that stand out: 0 where it is out of service.
+    sources : ndarray of int, shape (n_days,), optional
+        A bit for each source that was collected on a day; a day on which one was missing that the
+        judged day has is no reference. Left out, all were.
 
     Raises
     ------
@@ -144,7 +153,7 @@ def standing_out(
         raise OutOfRangeError(
             "hour", f"in [0, {n_hours})", int(hours.max()), "pass hours of the time looked at"
         )
-    fleet = fleet_reference(things, hours, exposed).times(MARGIN)
+    fleet = fleet_reference(things, hours, exposed, sources).times(MARGIN)
     of_day = odds(fleet, "rate", FACTORS)
     found = {}
     for one in _reaching(things, hours, of_day, n_hours, math.log(hours_per_false_alarm)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -31,6 +32,9 @@ LEAST_SCATTER = 1e-3
 """Of a mean that never changed: chance is not known to be none."""
 WEEK = 7
 TAIL = (1.0 - CONF_LEVEL) / 2.0
+"""Of the interval that is told, on each side."""
+BEYOND = 0.01
+"""Chance that a figure lies above the bound that it is tested by."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Reference:
     is so on one day often is on the next; >= 1."""
     value: Floats
     upper: Floats
-    """Upper bound of the interval, above which the figure has changed."""
+    """Bound that the figure exceeds with a chance of 1 %, above which it has changed."""
 
     @property
     def judged(self) -> Bools:
@@ -81,7 +85,7 @@ def references(
     """The figure of each day's past, by a quarter that ends a week before it.
 
     .. math:: \\hat r_d = \\sum_{i = d - 97}^{d - 8} n_i \\Big/ \\sum_i e_i, \\quad
-        u_d = \\phi\\, \\chi^2_{0.95}(2 n / \\phi + 2) \\, / \\, 2 E
+        u_d = \\phi\\, \\chi^2_{0.99}(2 n / \\phi + 2) \\, / \\, 2 E
 
     with n occurrences in exposure E, and phi how many times more than chance they scatter over the
     days of the reference, or over stretches of seven days, the larger of both and of 1. Of a share
@@ -120,7 +124,7 @@ def references(
     --------
     >>> found = references([1.0] * 100, [100.0] * 100, family="rate")
     >>> int(found.judged.sum()), float(found.value[99]), round(float(found.upper[99]), 4)
-    (65, 0.01, 0.0119)
+    (65, 0.01, 0.0127)
     """
     counted = validate.nonnegative_array("count", count)
     exposed = validate.nonnegative_array("exposure", exposure)
@@ -141,8 +145,38 @@ def references(
         scatter = np.fmax(np.fmax(of_days, of_weeks), LEAST_SCATTER if family == "mean" else 1.0)
         temper = np.fmax(of_weeks / of_days, 1.0) if family == "mean" else scatter
     scatter, temper = (np.where(enough, each, np.nan) for each in (scatter, temper))
-    _, upper = bounds(sums.n, sums.e, scatter, family)
+    _, upper = bounds(sums.n, sums.e, scatter, family, tail=BEYOND)
     return Reference(sums.n, sums.e, scatter, temper, rate, upper)
+
+
+def of_sources(
+    count: ArrayLike,
+    exposure: ArrayLike,
+    sources: Ints,
+    *,
+    family: Family,
+    usable: Bools | None = None,
+) -> Reference:
+    """References of which a day is one only where no source was missing that the judged day has.
+
+    `sources`, of shape (n_days,), has a bit for each source that was collected on a day.
+
+    Examples
+    --------
+    Of the last sixty days a second source shows as much again; it was not collected before.
+
+    >>> count, sources = np.repeat([1.0, 2.0], 60), np.repeat([1, 3], 60)
+    >>> found = of_sources(count, np.full(120, 100.0), sources, family="rate")
+    >>> found.value[[59, 61, 119]].tolist()
+    [0.01, nan, 0.02]
+    """
+    days = np.ones(len(sources), bool) if usable is None else usable
+    found = references(count, exposure, family=family, usable=days)
+    for wanted in np.unique(sources).tolist():
+        alike = days & ((sources & wanted) == wanted)
+        one = references(count, exposure, family=family, usable=alike)
+        found = one.where(sources == wanted, found)
+    return found
 
 
 class _Sums(NamedTuple):
@@ -199,18 +233,24 @@ def _between(values: Floats, first: Ints, until: Ints) -> Floats:
 
 
 def bounds(
-    count: ArrayLike, exposure: ArrayLike, scatter: ArrayLike, family: Family
+    count: ArrayLike,
+    exposure: ArrayLike,
+    scatter: ArrayLike,
+    family: Family,
+    *,
+    tail: float = TAIL,
 ) -> tuple[Floats, Floats]:
-    """Bounds, at 90 %, of figures whose occurrences scatter so many times more than chance."""
+    """Bounds of figures whose occurrences scatter so many times more than chance; each figure lies
+    beyond either of them with the chance of a tail."""
     n, e, phi = (np.asarray(each, np.float64) for each in (count, exposure, scatter))
     with np.errstate(divide="ignore", invalid="ignore"):
         if family == "rate":
-            lower = phi * special.gammaincinv(n / phi, TAIL) / e
-            upper = phi * special.gammaincinv(n / phi + 1.0, 1.0 - TAIL) / e
+            lower = phi * special.gammaincinv(n / phi, tail) / e
+            upper = phi * special.gammaincinv(n / phi + 1.0, 1.0 - tail) / e
         else:
             rest = np.maximum(e - n, 0.0)
-            lower = special.betaincinv(n / phi, rest / phi + 1.0, TAIL)
-            upper = special.betaincinv(n / phi + 1.0, rest / phi, 1.0 - TAIL)
+            lower = special.betaincinv(n / phi, rest / phi + 1.0, tail)
+            upper = special.betaincinv(n / phi + 1.0, rest / phi, 1.0 - tail)
             upper = np.where((rest <= 0) & np.isfinite(phi), 1.0, upper)
     return np.where(n <= 0, 0.0, lower), upper
 
@@ -222,3 +262,32 @@ def estimate(count: float, exposure: float, scatter: float, family: Family) -> E
     lower, upper = bounds(count, exposure, scatter, family)
     n = round(count if family == "rate" else exposure)
     return Estimate(count / exposure, float(lower), float(upper), CONF_LEVEL, n)
+
+
+def times(figure: Estimate, usual: Estimate) -> Estimate:
+    """How many times a usual figure another one is, with its interval; n is that of the other.
+
+    .. math:: \\log l = \\log \\hat\\theta - \\sqrt{\\log^2(\\hat\\theta_1 / l_1) +
+        \\log^2(u_0 / \\hat\\theta_0)}
+
+    and the upper bound alike, from the intervals of both figures (MOVER), so that what they scatter
+    more than chance stays in it. Unknown where the usual figure is not above 0.
+
+    Reference: Donner and Zou (2012), Statistical Methods in Medical Research 21, 347-359.
+
+    Examples
+    --------
+    >>> twice = times(Estimate(4.0, 2.0, 8.0, 0.9, 9), Estimate(2.0, 2.0, 2.0, 0.9, 99))
+    >>> twice.value, round(twice.lower, 9), round(twice.upper, 9), twice.n
+    (2.0, 1.0, 4.0, 9)
+    """
+    known = (figure.value, figure.lower, figure.upper, usual.value, usual.lower, usual.upper)
+    if None in known or not figure.value or not usual.lower:
+        return Estimate(None, None, None, figure.conf_level, figure.n)
+    now, low, high, before, least, most = np.array(known, np.float64)
+    value = now / before
+    with np.errstate(divide="ignore"):
+        down = math.hypot(np.log(now / low), np.log(most / before))
+    up = math.hypot(math.log(high / now), math.log(before / least))
+    return Estimate(float(value), float(value * math.exp(-down)), float(value * math.exp(up)),
+                    figure.conf_level, figure.n)  # fmt: skip

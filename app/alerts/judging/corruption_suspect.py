@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from data.queries import corruption as queries
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.arrays import Floats
     from analytics.training.corruption import Corruption, Logged, Suspect
     from app.alerts.rule import Watch
     from app.alerts.runs import Run
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 GRAVE = ("proof", "strong")
 """Grades that are told; weak evidence, which one bad batch makes too, stands on the run's page."""
 MONTH = timedelta(days=28)
+FIRST_STEPS = 64
+"""Steps of a run up to twice which the first look at it counts."""
 
 
 def series(store: Store, cluster: str, run_id: str) -> list[Logged]:
@@ -44,9 +48,9 @@ def found(ask: Ask, watch: Watch, of_ranks: Sequence[Run]) -> Found | None:
     can_judge = False
     for run in of_ranks:
         held = ask(series, run.cluster, run.run_id)
-        judged = analysis.suspects(held, false_alarms=chance)
+        judged = analysis.suspects(held, false_alarms=spent(chance, len(_steps(held))))
         can_judge |= bool(judged.judged)
-        episode = _episode(ask, run, held, judged, watch.now)
+        episode = _episode(ask, run, held, judged, watch.now, chance)
         told += [] if episode is None else [episode]
     return Found(reached(told, watch)) if can_judge else None
 
@@ -57,17 +61,38 @@ def _chance(watch: Watch, n_runs: int) -> float:
     return min(analysis.FALSE_ALARMS, share)
 
 
+def spent(chance: float, n_steps: int) -> float:
+    """What a look at a run of so many steps may spend of its chance: each doubling of its steps is
+    one look, of which all together spend it.
+
+    >>> [round(spent(0.06, n), 3) for n in (10, 100, 128, 256)]
+    [0.03, 0.03, 0.01, 0.005]
+    """
+    look = 1 + max(0, math.floor(math.log2(max(n_steps, 1) / FIRST_STEPS)))
+    return chance / (look * (look + 1))
+
+
+def _steps(held: Sequence[Logged]) -> Floats:
+    found: Floats = np.unique(np.concatenate([each.steps for each in held]))
+    return found
+
+
 def _told(found: Corruption) -> Suspect | None:
     return next((one for one in found.suspects if one.grade in GRAVE), None)
 
 
 def _episode(
-    ask: Ask, run: Run, held: Sequence[Logged], found: Corruption, now: datetime
+    ask: Ask,
+    run: Run,
+    held: Sequence[Logged],
+    found: Corruption,
+    now: datetime,
+    chance: float,
 ) -> Episode | None:
     one = _told(found)
     if one is None:
         return None
-    step = _told_step(held, one, found.false_alarms)
+    step = _told_step(held, one, chance)
     at = ask(queries.logged_at, run.cluster, run.run_id, (one.since_step, step))
     raised_at = at[1] or run.last_at or now
     return Episode(
@@ -84,12 +109,12 @@ def _episode(
 
 def _told_step(held: Sequence[Logged], one: Suspect, chance: float) -> int:
     """The first step by which the log shows the suspect as surely."""
-    steps = np.unique(np.concatenate([each.steps for each in held]))
-    steps = steps[steps >= one.since_step]
-    low, high = -1, len(steps) - 1
+    steps = _steps(held)
+    low, high = int(np.searchsorted(steps, one.since_step)) - 1, len(steps) - 1
     while high - low > 1:
         middle = (low + high) // 2
-        seen = _told(analysis.suspects(_until(held, steps[middle]), false_alarms=chance))
+        known = _until(held, steps[middle])
+        seen = _told(analysis.suspects(known, false_alarms=spent(chance, middle + 1)))
         low, high = (low, middle) if seen is not None else (middle, high)
     return int(steps[high])
 
@@ -115,5 +140,5 @@ def _sentence(run: Run, one: Suspect) -> str:
     return (
         f"Run {run.run_id}: {who} may compute wrongly since step {one.since_step:,}: it "
         f"{KINDS[one.kind]} in {one.series} ({numbers.counted(one.n_steps, 'step')} of "
-        f"{one.n_compared:,} values compared, {chance})"
+        f"{numbers.counted(one.n_compared, 'value')} compared, {chance})"
     )

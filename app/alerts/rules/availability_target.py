@@ -85,6 +85,6 @@ RULE = Rule(
     "See on Availability which nodes are out and which repairs are open.",
     "warning",
     find,
-    weight=1.0,
+    weight=6.0,
     needs="targets.availability",
 )

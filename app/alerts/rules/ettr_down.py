@@ -77,7 +77,7 @@ def find(ask: Ask, watch: Watch) -> Found:
     looked = Hours(first, max(last - first, 0) * HOURS, end, np.zeros(0))
     told: list[Episode] = []
     for one in watched:
-        found = changes(one.series, watch.hours_per_false_alarm(len(watched)))
+        found = changes(one.series, watch.hours_to_bound(len(watched)))
         told += figures.episodes(found, looked, watch, partial(_episode, watch, looked, one))
     told.sort(key=lambda each: (each.raised_at, each.target))
     return Found(tuple(told), _blind(watched, rows, last))
@@ -101,7 +101,7 @@ def _sizes(rows: Columns, first: int, last: int) -> Iterator[Watched]:
         lost[rows["day"][of_size].astype(int) - first] = np.clip(
             1.0 - productive / rows["held"][of_size], 0.0, 1.0
         )
-        yield Watched(("size", size), f"jobs of {numbers.job_size(size)}", lost)
+        yield Watched(("size", size), f"Jobs of {numbers.job_size(size)}", lost)
 
 
 def _run(ask: Ask, watch: Watch, name: str, end: datetime) -> tuple[int, Watched] | None:
@@ -121,7 +121,7 @@ def _run(ask: Ask, watch: Watch, name: str, end: datetime) -> tuple[int, Watched
     held = np.minimum(kept_until, days + HOURS) - np.maximum(start, days)
     lost = 1.0 - np.clip(np.clip(held, 0.0, None).sum(axis=1) / HOURS, 0.0, 1.0)
     owner = str(rows["user"][-1]) if rows["user"][-1] is not None else None
-    return first_day, Watched(("run", name), f"run {name}", lost, owner)
+    return first_day, Watched(("run", name), f"Run {name}", lost, owner)
 
 
 def _from(one: Watched, days: int) -> Watched:
@@ -131,11 +131,14 @@ def _from(one: Watched, days: int) -> Watched:
 
 def _episode(watch: Watch, looked: Hours, one: Watched, change: Change, **times: Any) -> Episode:
     cluster = watch.selection.cluster or ""
-    now, before = (figures.share(_productive(each)) for each in (change.figure, change.usual))
+    now, before = (
+        figures.share(_productive(each), numbers.counted(each.n, "day"))
+        for each in (change.figure, change.usual)
+    )
     return Episode(
         thing("ettr_down", cluster, *one.key),
-        sentence=f"Of the GPU-time of {one.called} {now} was productive since "
-        f"{numbers.day(times['since_at'])}, {before} in the quarter before",
+        sentence=f"{one.called}: {now} of the GPU-time was productive since "
+        f"{numbers.day(times['since_at'])}; in the quarter before {before}",
         page="ettr",
         named=figures.place(watch, times["since_at"], looked.ends_at),
         owner=one.owner,
@@ -159,5 +162,5 @@ RULE = Rule(
     "Look in the ledger at where the time goes: lost work, start-up, checkpoints or waiting.",
     "warning",
     find,
-    weight=1.0,
+    weight=2.0,
 )

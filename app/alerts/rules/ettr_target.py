@@ -86,6 +86,6 @@ RULE = Rule(
     "See in the ledger what it went into, and which cause lost most.",
     "warning",
     find,
-    weight=1.0,
+    weight=6.0,
     needs="targets.ettr",
 )

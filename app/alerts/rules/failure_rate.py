@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analytics.reliability.alarms.changes import Series, changes
-from analytics.reliability.alarms.reference import Reference, references
+from analytics.reliability.alarms.reference import of_sources
 from app.alerts import figures
 from app.alerts.rule import Episode, Found, Rule, thing
 from app.words import numbers
@@ -17,6 +17,7 @@ from data.queries import alarms
 if TYPE_CHECKING:
     from analytics.arrays import Bools, Ints
     from analytics.reliability.alarms.changes import Change
+    from analytics.reliability.alarms.reference import Reference
     from app.alerts.figures import Hours
     from app.alerts.rule import Watch
     from app.ask import Ask
@@ -39,22 +40,13 @@ def find(ask: Ask, watch: Watch) -> Found:
     struck = ask(alarms.struck, watch.selection)
     series = Series(looked.counts(struck["infra_hour"]), looked.exposure, "rate")
     bits, _ = figures.seen_by(ask, watch, looked.days)
-    of_days = partial(_reference, *series.daily, bits)
-    found = changes(series, watch.hours_per_false_alarm(), reference=of_days)
+
+    def of_days(usable: Bools) -> Reference:
+        return of_sources(*series.daily, bits, family="rate", usable=usable)
+
+    found = changes(series, watch.hours_to_bound(), reference=of_days)
     told = figures.episodes(found, looked, watch, partial(_episode, watch, looked))
     return Found(told, _blind(of_days(np.ones(len(bits), bool)), bits))
-
-
-def _reference(count: np.ndarray, exposure: np.ndarray, bits: Ints, usable: Bools) -> Reference:
-    """The reference of each day, from days on which no source was missing that it has."""
-    found: Reference | None = None
-    for wanted in np.unique(bits).tolist():
-        days = figures.comparable(bits, usable, wanted)
-        one = references(count, exposure, family="rate", usable=days)
-        found = one if found is None else one.where(bits == wanted, found)
-    if found is None:
-        return references(count, exposure, family="rate", usable=usable)
-    return found
 
 
 def _blind(now: Reference, bits: Ints) -> str | None:
@@ -64,11 +56,13 @@ def _blind(now: Reference, bits: Ints) -> str | None:
 
 
 def _episode(watch: Watch, looked: Hours, change: Change, **times: Any) -> Episode:
+    ratio, bounds = figures.so_many_times(change.figure, change.usual)
     now, before = (figures.per_1000(each) for each in (change.figure, change.usual))
     return Episode(
         thing("failure_rate", watch.selection.cluster or ""),
-        sentence=f"Infrastructure failed {now} times in 1,000 node-days since "
-        f"{numbers.day(times['since_at'])}, {before} times in the quarter before",
+        sentence=f"Infrastructure failed {numbers.counted(change.figure.n, 'time')} since "
+        f"{numbers.day(times['since_at'])}, {ratio} times as often as in the quarter before "
+        f"({bounds}): {now} times in 1,000 node-days, not {before}",
         page="trend",
         named=figures.place(watch, times["since_at"], times["ended_at"] or looked.ends_at),
         **times,
@@ -83,5 +77,5 @@ RULE = Rule(
     "Look at which cause and which nodes rose, and at what was changed when it began.",
     "warning",
     find,
-    weight=12.0,
+    weight=8.0,
 )

@@ -76,6 +76,6 @@ RULE = Rule(
     "See on Failures which cause and which nodes bring it.",
     "warning",
     find,
-    weight=1.0,
+    weight=6.0,
     needs="targets.failures_per_1000_node_days",
 )

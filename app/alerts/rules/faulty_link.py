@@ -118,16 +118,15 @@ def _episode(
     if raised is None:
         return
     last_at = max(each[1] for each in events)
-    n_times = numbers.counted(len(times), "stretch", "stretches")
+    n_times = numbers.counted(len(times), "time")
     causes = dict.fromkeys(in_a_sentence(titles.get(each[2], each[2])) for each in events)
     yield Episode(
         action.target("node", cluster, node),
         events[0][0],
         raised,
         last_at + CALM if last_at + CALM <= watch.now else None,
-        f"{node}: grave errors of {in_a_row(list(causes))} in {n_times} of ten minutes from "
-        f"{moments.minute(events[0][0])} to {moments.minute(last_at)} UTC, by "
-        "health events",
+        f"{node}: {in_a_row(list(causes))}, {n_times} from {moments.minute(events[0][0])} to "
+        f"{moments.minute(last_at)} UTC, by health events",
         "node",
         {"node": node, "cluster": cluster},
         severity="critical" if grave else None,

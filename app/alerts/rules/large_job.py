@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from app.alerts.rule import Episode, Found, Rule, thing
 from app.answers.failures.taxonomy import cause_titles
 from app.words import moments, numbers
 from app.words.plain import in_a_sentence
-from data.queries import alarms
+from data.queries import alarms, what_if
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 STANDS = timedelta(hours=24)
 """How long after the last record of it it is told."""
+LEAST_GPUS, LEAST_SHARE = 128, 0.25
+"""Of a job that is large where site.toml does not say it: so many, and so much of the cluster."""
 
 
 def find(ask: Ask, watch: Watch) -> Found:
@@ -33,10 +36,19 @@ def find(ask: Ask, watch: Watch) -> Found:
     if blind is not None:
         return Found(blind=blind)
     selection = replace(watch.selection, from_at=watch.from_at - STANDS)
-    failed = ask(alarms.large_failures, selection, gpus=watch.settings.large_gpus)
+    failed = ask(alarms.large_failures, selection, gpus=large_gpus(ask, watch))
     titles = ask(cause_titles)
     told = [_episode(watch, titles, one) for one in failed if one.failed_at <= watch.now]
     return Found(tuple(told))
+
+
+def large_gpus(ask: Ask, watch: Watch) -> int:
+    """From how many GPUs on a job is large: as site.toml states, else by the size of the cluster as
+    far as it is known."""
+    if watch.settings.large_gpus is not None:
+        return watch.settings.large_gpus
+    gpus = float(ask(what_if.node_gpus, watch.selection)["gpus"].sum())
+    return max(LEAST_GPUS, math.ceil(LEAST_SHARE * gpus))
 
 
 def _episode(watch: Watch, titles: Mapping[str, str], one: LargeFailure) -> Episode:

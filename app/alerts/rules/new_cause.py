@@ -86,8 +86,7 @@ def _episode(ask: Ask, watch: Watch, cause: str, first_at: datetime, n: int) -> 
         since_at=first_at,
         raised_at=first_at,
         ended_at=ended if ended <= watch.now else None,
-        sentence=f"A failure by {title} on {numbers.day(first_at)} is the first one of its "
-        f"cause ({numbers.counted(n, 'failure')} so far)",
+        sentence=f"First failure here by {title}, on {numbers.day(first_at)} ({n:,} so far)",
         page="failures",
         named=figures.place(watch, first_at - figures.HOUR, first_at + figures.DAY),
     )

@@ -28,7 +28,8 @@ LEAST_NODES = 4
 
 
 def find(ask: Ask, watch: Watch) -> Found:
-    """Times at which a node failed more than three times as often as the fleet did."""
+    """Times at which a node failed more than three times as often as the fleet did; days on which
+    fewer kinds of records were collected than on the day that is judged are no reference."""
     blind = figures.unseen(ask, watch, WHAT)
     if blind is not None:
         return Found(blind=blind)
@@ -43,20 +44,24 @@ def find(ask: Ask, watch: Watch) -> Found:
     within = (hour >= 0) & (hour < looked.n)
     n_nodes = max(ask(fleet.node_count, watch.selection), len(names))
     if n_nodes < LEAST_NODES:
-        return Found(blind=f"{WHAT} cannot be judged: {n_nodes} nodes are no fleet")
+        return Found(
+            blind=f"{WHAT} cannot be judged: {numbers.counted(n_nodes, 'node')} make no fleet"
+        )
+    sources, _ = figures.seen_by(ask, watch, looked.days)
     found = standing_out(
         number[within],
         hour[within],
         looked.by_day,
-        watch.hours_per_false_alarm(n_nodes),
+        watch.hours_to_bound(n_nodes),
         n_hours=looked.n,
         held=lambda one: _in_service(ask, watch, looked, str(names[one])),
+        sources=sources,
     )
     told = [
         each
         for one, changed in found.items()
         for each in figures.episodes(
-            changed, looked, watch, partial(_episode, watch, str(names[one]))
+            changed, looked, watch, partial(_episode, watch, looked, str(names[one]))
         )
     ]
     return Found(tuple(sorted(told, key=lambda each: (each.raised_at, each.target))))
@@ -73,13 +78,16 @@ def _in_service(ask: Ask, watch: Watch, looked: Hours, node: str) -> Floats:
     return held
 
 
-def _episode(watch: Watch, node: str, change: Change, **times: Any) -> Episode:
+def _episode(watch: Watch, looked: Hours, node: str, change: Change, **times: Any) -> Episode:
     cluster = watch.selection.cluster or ""
-    now, usual = (figures.per_1000(each) for each in (change.figure, change.usual))
+    ratio, bounds = figures.so_many_times(change.figure, change.usual)
+    since, until = times["since_at"], times["ended_at"] or looked.ends_at
+    days = max(1, round((until - since) / figures.DAY))
     return Episode(
         target("node", cluster, node),
-        sentence=f"{node} failed {now} times in 1,000 days since "
-        f"{numbers.day(times['since_at'])}, a node of the fleet {usual} times",
+        sentence=f"{node} failed {numbers.counted(change.figure.n, 'time')} in "
+        f"{numbers.counted(days, 'day')} since {numbers.day(since)}, {ratio} times the "
+        f"fleet's rate ({bounds})",
         page="node",
         named={"node": node, "cluster": cluster},
         **times,
@@ -93,5 +101,5 @@ RULE = Rule(
     "Drain it and test it; give it back to jobs only after a repair.",
     "warning",
     find,
-    weight=1.0,
+    weight=3.0,
 )

@@ -88,11 +88,15 @@ def _of_late(cluster: str | None, source: str, found: Late) -> str:
     whose = f"{source} of {cluster}" if cluster else source
     answers = numbers.counted(found.n_answers, "answer")
     if not found.n_answers:
-        return f"{whose} was never collected: its first {found.n_failed} attempts failed"
+        return f"{whose} was never collected: its first {_tries(found.n_failed)} failed"
     until = f"{whose} was collected until {numbers.moment(found.since_at, 'UTC')}"
     if found.n_failed:
-        return f"{until}, after {answers}; {found.n_failed} attempts in a row failed since"
+        return f"{until}, after {answers}; {_tries(found.n_failed)} in a row failed since"
     return f"{until}, after {answers}; nobody asked it again: does `faultline collect` still run?"
+
+
+def _tries(n: int) -> str:
+    return "attempt" if n == 1 else f"{n:,} attempts"
 
 
 def _silent(ask: Ask, watch: Watch) -> tuple[list[tuple[str, Episode]], bool]:
@@ -119,11 +123,12 @@ def _silent(ask: Ask, watch: Watch) -> tuple[list[tuple[str, Episode]], bool]:
 def _of_silence(cluster: str, source: str, found: Silence) -> Episode:
     what, hidden = action.HIDDEN.get(source, (source.replace("_", " "), "all that it would show"))
     missing = numbers.counted(found.n_missing, "day")
-    longest = numbers.counted(found.longest, "day")
+    before = "it never missed a day before"
+    if found.longest:
+        before = f"it never paused for more than {numbers.counted(found.longest, 'day')} before"
     sentence = (
-        f"No {what} of {cluster} since {numbers.day(midnight(found.last_day))}: other sources "
-        f"went on for {missing} and more, its longest pause before was {longest} "
-        f"(n = {found.n_pauses:,}); hidden: {hidden}"
+        f"No {what} of {cluster} since {numbers.day(midnight(found.last_day))}, while others went "
+        f"on for {missing}; {before} (n = {found.n_pauses:,}). Hidden: {hidden}"
     )
     return Episode(
         action.target("source", cluster, source),
@@ -144,5 +149,5 @@ RULE = Rule(
     "See whether it is still written and collected, and ingest what was missed.",
     "warning",
     find,
-    weight=1.0,
+    weight=4.0,
 )

@@ -35,17 +35,20 @@ def find(ask: Ask, watch: Watch) -> Found:
     struck = ask(alarms.struck, watch.selection)
     unknown = struck["hour"][struck["unexplained"].astype(bool)]
     series = Series(looked.counts(unknown), looked.counts(struck["hour"]), "share")
-    found = changes(series, watch.hours_per_false_alarm())
+    found = changes(series, watch.hours_to_bound())
     told = figures.episodes(found, looked, watch, partial(_episode, watch, looked))
     return Found(told, None if judged_at_end(series) else f"{WHAT} {figures.TOO_SHORT}")
 
 
 def _episode(watch: Watch, looked: Hours, change: Change, **times: Any) -> Episode:
-    now, before = (figures.share(each) for each in (change.figure, change.usual))
+    now, before = (
+        figures.share(each, numbers.counted(each.n, "failure"))
+        for each in (change.figure, change.usual)
+    )
     return Episode(
         thing("unknown_share", watch.selection.cluster or ""),
-        sentence=f"Of {now} of the failures nobody knows the cause since "
-        f"{numbers.day(times['since_at'])}, of {before} in the quarter before",
+        sentence=f"{now} have no known cause since {numbers.day(times['since_at'])}; in the "
+        f"quarter before {before}",
         page="failures",
         named=figures.place(watch, times["since_at"], times["ended_at"] or looked.ends_at)
         | {"domain": "unknown"},
@@ -60,5 +63,5 @@ RULE = Rule(
     "See whether a source is no longer collected or read, then look at the failures themselves.",
     "warning",
     find,
-    weight=4.0,
+    weight=6.0,
 )

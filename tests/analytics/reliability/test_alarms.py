@@ -16,7 +16,8 @@ from analytics.errors import OutOfRangeError, ShapeError
 from analytics.reliability.alarms.changes import FACTORS, HOURS, Series, changes, judged_at_end
 from analytics.reliability.alarms.many import FACTORS as OF_THINGS
 from analytics.reliability.alarms.many import MARGIN, fleet_reference, spaced, standing_out
-from analytics.reliability.alarms.reference import estimate, references
+from analytics.reliability.alarms.reference import estimate, references, times
+from analytics.reliability.risen_causes import rate_ratio
 
 REFERENCES = Path(__file__).resolve().parents[2] / "references"
 MONTH = 720.0
@@ -163,6 +164,16 @@ def test_nothing_is_told_without_a_reference() -> None:
     assert estimate(0.0, 0.0, 1.0, "rate").value is None
 
 
+def test_one_good_day_ends_no_alarm_of_a_mean_and_a_week_does() -> None:
+    rng = np.random.default_rng(5)
+    lost = rng.uniform(0.0, 0.03, 110)
+    lost[70:90] = 0.35
+    lost[80] = 0.0
+    (one,) = changes(of_days(lost), 8 * MONTH)
+    assert one.ended is not None
+    assert 90 < one.ended / HOURS < 97
+
+
 def test_values_of_a_mean_that_never_vary_alarm_of_nothing() -> None:
     assert changes(of_days(np.zeros(120)), MONTH) == ()
     assert changes(of_days(np.ones(120)), MONTH) == ()
@@ -217,6 +228,23 @@ def test_nodes_are_told_by_the_closed_form_as_by_every_hour() -> None:
     assert set(standing_out(thing, hour, exposure, least, n_hours=days * HOURS)) == told
 
 
+def test_a_source_that_is_collected_since_makes_no_lemons_of_all_nodes() -> None:
+    days, begins, n_things = 120, 70, 60
+    told = {}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        day = rng.integers(0, days, rng.poisson(0.1 * days * n_things))
+        day = day[(day >= begins) | (rng.random(len(day)) < 0.05)]  # the rest was not collected
+        thing, hour = rng.integers(0, n_things, len(day)), day * HOURS + 3
+        exposure, sources = np.full(days, float(n_things)), (np.arange(days) >= begins) * 1
+        for known in (None, sources):
+            found = standing_out(thing, hour, exposure, MONTH * n_things, n_hours=days * HOURS,
+                                 sources=known)  # fmt: skip
+            told[known is None] = told.get(known is None, 0) + len(found)
+    assert told[True] > 3
+    assert told[False] == 0
+
+
 def test_nodes_that_differ_and_relapse_a_little_are_no_lemons() -> None:
     days, told = 90, 0
     for seed in range(6):
@@ -253,3 +281,19 @@ def test_nonsense_is_refused() -> None:
         references([2.0], [1.0], family="share")
     with pytest.raises(OutOfRangeError, match="hour"):
         standing_out([0], [99], [1.0], MONTH, n_hours=24)
+
+
+def test_how_many_times_a_rate_is_another_agrees_with_the_exact_interval() -> None:
+    now, before = estimate(20, 324.0, 1.0, "rate"), estimate(179, 5424.0, 1.0, "rate")
+    found, exact = times(now, before), rate_ratio((20, 179), (324.0, 5424.0)).ratio
+    assert found.value == pytest.approx(exact.value)
+    assert found.lower == pytest.approx(exact.lower, rel=0.05)
+    assert found.upper == pytest.approx(exact.upper, rel=0.05)
+    assert found.n == 20
+
+
+def test_how_many_times_a_figure_is_an_unknown_one_is_unknown() -> None:
+    known, unknown = estimate(20, 324.0, 1.0, "rate"), estimate(0, 0.0, 1.0, "rate")
+    assert times(known, unknown).value is None
+    assert times(unknown, known).value is None
+    assert times(known, estimate(0, 100.0, 1.0, "rate")).value is None

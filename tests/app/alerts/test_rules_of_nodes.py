@@ -101,8 +101,8 @@ def test_a_link_is_told_when_its_errors_come_back_within_a_day(store: Store) -> 
     assert (one.since_at, one.raised_at) == (START, START + 5 * HOUR)
     assert one.ended_at == START + 30 * HOUR
     assert one.sentence == (
-        "again: grave errors of NVLink or NVSwitch error in 3 stretches of ten minutes from 5 Jan "
-        "2026 00:00 to 5 Jan 2026 06:00 UTC, by health events"
+        "again: NVLink or NVSwitch error, 3 times from 5 Jan 2026 00:00 to 5 Jan 2026 06:00 UTC, "
+        "by health events"
     )
 
 

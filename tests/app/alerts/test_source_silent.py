@@ -119,7 +119,7 @@ def test_a_source_that_stops_while_others_go_on_is_told_once(store: Store) -> No
     assert one.ended_at is None
     assert one.severity == "warning"
     assert one.target == rows.target("source", "kernel-stops", "health_events.kernel")
-    assert one.sentence.startswith("No kernel logs of kernel-stops since 9 Feb 2026: other sources")
+    assert one.sentence.startswith("No kernel logs of kernel-stops since 9 Feb 2026, while others")
 
 
 def test_jobs_that_stop_are_critical(store: Store) -> None:
