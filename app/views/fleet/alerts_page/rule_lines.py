@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from app.show.scope import Scope
 
 WIDTHS = (9, 2, 2, 1)
+LACKS = "It compares with a target: state {} in the section [alerts] of site.toml."
 MUTES = {"Mute for a day": 1, "Mute for a week": 7, "Mute for four weeks": 28}
 
 
@@ -64,8 +65,8 @@ def _badge(rule: Rule, known: Known, now: datetime) -> str:
     """On, off, or muted until when."""
     muted = known.said.muted_until(f"rule:{rule.name}", now)
     if rule.name not in known.on:
-        needs = f", needs {rule.needs}" if rule.needs and known.lacks(rule) else ""
-        return f":gray-badge[:material/toggle_off: Off{needs}]"
+        lacking = ": no target" if known.lacks(rule) else ""
+        return f":gray-badge[:material/toggle_off: Off{lacking}]"
     if muted is not None:
         return f":gray-badge[:material/notifications_off: Muted until {moments.minute(muted)} UTC]"
     return ":green-badge[:material/toggle_on: On]"
@@ -77,7 +78,10 @@ def _menu(rule: Rule, known: Known, now: datetime) -> None:
     muted = known.said.muted_until(f"rule:{rule.name}", now) is not None
     said = known.said_of_rule(rule.name)
     switch = "Switch off" if is_on else "Switch on"
-    offered = [switch, *(MUTES if is_on and not muted else ()), *(["Undo"] if said else ())]
+    switches = () if known.lacks(rule) else (switch,)
+    offered = [*switches, *(MUTES if is_on and not muted else ()), *(["Undo"] if said else ())]
+    if not offered:
+        return
     chosen = st.menu_button(
         "",
         offered,
@@ -105,7 +109,11 @@ def _backtest(rule: Rule, known: Known, now: datetime, scope: Scope) -> None:
         if len(answer.table("backtest")):
             page.blocks(answer.blocks, scope, titled=False)
         on, close = st.columns([1, 5])
-        if rule.name not in known.on and on.button("Switch on", key="backtest_on", type="primary"):
+        if known.lacks(rule):
+            st.caption(LACKS.format(rule.needs))
+        elif rule.name not in known.on and on.button(
+            "Switch on", key="backtest_on", type="primary"
+        ):
             _switch(rule, on=True)
         if close.button("Close", key="backtest_close", type="tertiary"):
             del st.query_params["rule"]
