@@ -28,7 +28,7 @@ EVALUATED = "alerts_evaluated"
 """Fact of the last evaluation."""
 _ALERTS = (
     "SELECT alert_id, target, rules, cluster, severity, sentence, page, named, owner, since_at, "
-    "raised_at, opened_at, escalated_at, resolved_at, resolved_by FROM alerts"
+    "raised_at, opened_at, escalated_at, resolved_at, resolved_by, title FROM alerts"
 )
 _DELIVERIES = (
     "SELECT delivery_id, alert_id, event, receiver, message, made_at, n_tries, next_at, ended_at, "
@@ -45,7 +45,7 @@ class Alert:
     target: str
     """What people acknowledge, snooze and resolve: `incident:ID` or `action:KIND-HASH`."""
     rules: tuple[str, ...]
-    """Those that see it, the first that did first."""
+    """Those that see it now, or that did when they last could look; the first that did first."""
     cluster: str
     severity: str
     sentence: str
@@ -59,6 +59,8 @@ class Alert:
     resolved_at: str | None = None
     resolved_by: str | None = None
     """Who said so; None where its evidence was gone by itself."""
+    title: str = ""
+    """What the gravest of its rules is called."""
 
     @property
     def since(self) -> datetime:
@@ -142,6 +144,8 @@ class Evaluated:
     """Rule -> cluster -> why it could not be judged."""
     figures: tuple[Figure, ...] = ()
     """What every site graphs."""
+    records: Mapping[str, str] = field(default_factory=dict)
+    """Cluster -> until when it had records (ISO, UTC)."""
 
 
 @contextmanager

@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS alerts (
   alert_id TEXT PRIMARY KEY, target TEXT NOT NULL, rules TEXT NOT NULL, cluster TEXT NOT NULL,
   severity TEXT NOT NULL, sentence TEXT NOT NULL, page TEXT NOT NULL, named TEXT NOT NULL,
   owner TEXT, since_at TEXT NOT NULL, raised_at TEXT NOT NULL, opened_at TEXT NOT NULL,
-  escalated_at TEXT, resolved_at TEXT, resolved_by TEXT);
+  escalated_at TEXT, resolved_at TEXT, resolved_by TEXT, title TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS deliveries (
   delivery_id TEXT PRIMARY KEY, alert_id TEXT NOT NULL, event TEXT NOT NULL,
   receiver TEXT NOT NULL, message TEXT NOT NULL, made_at TEXT NOT NULL,

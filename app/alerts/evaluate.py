@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,10 +14,11 @@ from app.alerts import life
 from app.alerts.rule import Found, Rule, Watch, select, shares
 from app.alerts.rules import rules
 from app.ask import of_store, once
+from app.words import numbers
 from data.alerts import Alert, Alerts, Change, Evaluated, evaluating
 from data.errors import DataError
 from data.filters import Selection
-from data.queries import fleet, incidents
+from data.queries import alarms, fleet, incidents
 from data.site import load_site
 from data.store import Store
 
@@ -30,6 +32,12 @@ if TYPE_CHECKING:
 
 LONGEST_BACK = timedelta(days=3)
 """What ended longer ago is not told, however long nobody evaluated."""
+LOOKED_BACK = timedelta(days=30)
+"""How much of the past rules are asked of: what stands may have begun long ago."""
+STALE = timedelta(days=7)
+"""Records that end longer ago say nothing of now."""
+OF_TIME = ("source_silent",)
+"""Rules that judge by time, not by records."""
 RULES = "rules of alerts"
 """Author in the audit of what no person did."""
 
@@ -68,15 +76,18 @@ def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:
     """
     with evaluating(root), contextlib.closing(Store.open(root)) as store:
         site, kept = load_site(root), Alerts(root)
-        at = clock(of_store(store), now or datetime.now(UTC))
+        wall = now or datetime.now(UTC)
+        at = clock(of_store(store), wall)
         said = life.Said.of(kept.annotations())
         chosen = select(rules(), site.alerts, said.switched())
-        told_until = _told_until(kept.last_evaluated(), at)
-        found = _found(store, chosen, site, at, told_until)
+        ends = _ends(store)
+        found = _found(store, chosen, site, at, ends)
         blind = _blind(found)
-        standing = life.things(_standing(found, at, told_until))
-        held = {alert.alert_id: alert for alert in _held(store, kept, standing)}
+        standing = life.things(_standing(found, at, _told_until(kept.last_evaluated(), at)))
+        stored, held = _held(store, kept, standing)
         changed = _changed(standing, held, said, at, site, blind)
+        moved = {key: held[key] for key in held if held[key].target != stored[key].target}
+        changed = moved | changed
         shown = [
             alert
             for alert in (held | changed).values()
@@ -84,21 +95,22 @@ def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:
         ]
         change = Change(
             (*changed.values(),),
-            (*_messages(store, kept, shown, said, site, at),),
+            (*_messages(store, kept, shown, said, site, wall),),
             (*_audited(held, changed),),
         )
         told_at = at.isoformat(timespec="seconds")
         graphed = _graphed(store, site, at)
-        done = Evaluated(told_at, store.current.snapshot, len(chosen), blind, graphed)
+        records = {cluster: end.isoformat(timespec="seconds") for cluster, end in ends.items()}
+        done = Evaluated(told_at, store.current.snapshot, len(chosen), blind, graphed, records)
         kept.change(change, done, author=RULES)
     return Evaluation(
         at,
         tuple(shown),
-        {alert.alert_id: life.state_of(alert, said, at) for alert in shown},
+        {alert.alert_id: life.state_of(alert, said, wall) for alert in shown},
         n_opened=len(changed.keys() - held.keys()),
         n_resolved=sum(alert.resolved_at is not None for alert in changed.values()),
         blind=blind,
-        sent=_tell(root, site, at),
+        sent=_tell(root, site, kept, wall),
     )
 
 
@@ -112,17 +124,20 @@ def _graphed(store: Store, site: Site, at: datetime) -> tuple[Figure, ...]:
     return tuple(graphed.figures(of_store(store), selections, at))
 
 
-def _tell(root: Path, site: Site, at: datetime) -> Round | None:
+def _tell(root: Path, site: Site, kept: Alerts, now: datetime) -> Round | None:
     """Sends what waits, and writes the file for Prometheus."""
     sent = None
-    if site.alerts.receivers:
+    if site.alerts.receivers or kept.waiting(now):
         from app.alerts import deliver  # here: many sites tell nobody
 
         sent = deliver.deliver(root, site)
     if site.alerts.textfile:
         from app.alerts import exposition
 
-        exposition.write(Path(site.alerts.textfile), exposition.of_store(root, at))
+        try:
+            exposition.write(Path(site.alerts.textfile), exposition.of_store(root, now))
+        except DataError as error:  # what was found is kept and sent
+            logging.getLogger(__name__).warning("%s", error)
     return sent
 
 
@@ -156,12 +171,29 @@ def _messages(
     return queue.queued(shown, earlier, said, site, at, store, synthetic=synthetic)
 
 
+def _ends(store: Store) -> dict[str, datetime]:
+    """Cluster -> until when its records tell something; none where nothing says that."""
+    known = (
+        (name, alarms.ends(store, Selection(name))) for name in fleet.distinct(store, "cluster")
+    )
+    return {name: one.ends_at for name, one in known if one is not None and one.ends_at is not None}
+
+
 def _found(
-    store: Store, chosen: Sequence[Rule], site: Site, at: datetime, from_at: datetime
+    store: Store, chosen: Sequence[Rule], site: Site, at: datetime, ends: Mapping[str, datetime]
 ) -> dict[tuple[Rule, str], Found]:
-    """What the rules say, each question asked once for all of them."""
+    """What the rules say, each question asked once for all of them; of records that ended long ago
+    they say nothing.
+    """
     ask = once(of_store(store))
-    return dict(look(ask, chosen, site, at, from_at=from_at, spend=shares(chosen)))
+    found = dict(look(ask, chosen, site, at, from_at=at - LOOKED_BACK, spend=shares(chosen)))
+    for rule, cluster in found:
+        end = ends.get(cluster, at)
+        if at - end > STALE and rule.name not in OF_TIME:
+            found[rule, cluster] = Found(
+                blind=f"cannot be judged: records end on {numbers.day(end)}"
+            )
+    return found
 
 
 def synthetic_end(store: Store) -> datetime | None:
@@ -205,25 +237,36 @@ def look(
 
 
 def _standing(
-    found: Mapping[tuple[Rule, str], Found], now: datetime, told_until: datetime
+    found: Mapping[tuple[Rule, str], Found], now: datetime, told_until: Mapping[str, datetime]
 ) -> Iterator[life.Standing]:
     """Episodes that stand, and those that came and went since the last evaluation."""
     for (rule, cluster), one in found.items():
         for episode in one.episodes:
-            over = episode.ended_at is not None and episode.ended_at <= told_until
+            until = told_until.get(cluster, now)
+            over = episode.ended_at is not None and episode.ended_at <= until
             if episode.raised_at <= now and not over:
                 yield life.Standing(rule, cluster, episode)
 
 
-def _told_until(last: Evaluated | None, now: datetime) -> datetime:
-    """Up to when what happened has been looked at; the first time only what stands is told."""
+def _told_until(last: Evaluated | None, now: datetime) -> dict[str, datetime]:
+    """Up to when what happened in each cluster has been looked at: the last time, or until when it
+    had records then. Of a cluster that was not there only what stands is told.
+    """
     if last is None:
-        return now
-    return min(max(datetime.fromisoformat(last.at), now - LONGEST_BACK), now)
+        return {}
+    looked = {name: min(last.at, end) for name, end in last.records.items()}
+    return {
+        name: min(max(datetime.fromisoformat(until), now - LONGEST_BACK), now)
+        for name, until in looked.items()
+    }
 
 
-def _held(store: Store, alerts: Alerts, standing: Iterable[str]) -> list[Alert]:
-    """Open alerts, and the last one of each thing that stands, under the names of today."""
+def _held(
+    store: Store, alerts: Alerts, standing: Iterable[str]
+) -> tuple[dict[str, Alert], dict[str, Alert]]:
+    """Open alerts, and the last one of each thing that stands, by id: as they are stored, and under
+    the names of today.
+    """
     known = {one.alert_id: one for one in alerts.last_of(list(standing)).values()}
     known |= {one.alert_id: one for one in alerts.all() if one.resolved_at is None}
     living = {}
@@ -232,11 +275,11 @@ def _held(store: Store, alerts: Alerts, standing: Iterable[str]) -> list[Alert]:
         found = incidents.standing(store, key) if kind == "incident" else None
         if found is not None and found.superseded_by:
             living[alert.target] = f"incident:{found.superseded_by}"
-    # the open one of a thing comes last: it counts
-    return sorted(
-        life.renamed(list(known.values()), living),
-        key=lambda alert: (alert.resolved_at is None, alert.opened_at),
-    )
+    named = life.renamed(list(known.values()), living)
+    over = sorted((a for a in named if a.resolved_at is not None), key=lambda a: a.opened_at)
+    is_open = sorted((a for a in named if a.resolved_at is None), key=lambda a: a.opened_at)
+    # of one thing the last counts: one that is open, and of several the first that was opened
+    return known, {alert.alert_id: alert for alert in (*over, *reversed(is_open))}
 
 
 def _blind(found: Mapping[tuple[Rule, str], Found]) -> dict[str, dict[str, str]]:

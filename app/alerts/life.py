@@ -93,8 +93,10 @@ class Said:
 
 
 def state_of(alert: Alert, said: Said, now: datetime) -> State:
-    """What an alert is now; one of several rules is muted where all of them are."""
-    if alert.resolved_at is not None:
+    """What an alert is now, by the clock on the wall; one of several rules is muted where all of
+    them are.
+    """
+    if alert.resolved_at is not None or said.status(alert, RESOLVED):
         return "resolved"
     rules_muted = all(said.muted_until(f"{RULE}{rule}", now) for rule in alert.rules)
     if said.muted_until(alert.target, now) or rules_muted:
@@ -140,13 +142,17 @@ def evaluated(
     changed = []
     for target, seen in standing.items():
         before = last.get(target)
-        if before is None or _is_new(before, seen, now):
-            changed.append(_stands(_opened(target, seen, now), seen, said))
+        if before is None or _is_new(before, seen, said, now):
+            changed.append(_stands(_opened(target, seen, before, now), seen, said, blind))
         else:
             over = all(one.is_over(now) for one in seen)
-            after = _over(before, now) if over else _stands(before, seen, said)
+            after = _over(before, now) if over else _stands(before, seen, said, blind)
             changed += [after] if after != before else []
     for alert in held:
+        if alert.resolved_at is not None or alert is last[alert.target]:
+            continue
+        changed.append(_over(alert, now))  # its incident was merged into one that has an alert
+    for alert in last.values():
         if alert.target not in standing and alert.resolved_at is None:
             unseen = any((rule, alert.cluster) in blind for rule in alert.rules)
             after = _word(alert, said) if unseen else _over(_word(alert, said), now)
@@ -157,27 +163,41 @@ def evaluated(
 def escalated(
     alerts: Iterable[Alert], said: Said, now: datetime, *, after_hours: float
 ) -> list[Alert]:
-    """Alerts that nobody has acknowledged or muted within the hours stated, marked so."""
+    """Alerts that nobody has acknowledged or muted within the hours stated, or within those since a
+    mute ended; marked so.
+    """
     late = _iso(now - timedelta(hours=after_hours))
     return [
         replace(alert, escalated_at=_iso(now))
         for alert in alerts
         if alert.escalated_at is None
-        and alert.opened_at <= late
+        and max(alert.opened_at, _heard_from(alert, said)) <= late
         and state_of(alert, said, now) == "open"
     ]
 
 
-def _is_new(before: Alert, seen: Sequence[Standing], now: datetime) -> bool:
-    """Whether what stands is told anew.
+def _heard_from(alert: Alert, said: Said) -> str:
+    """Until when the last mute of an alert or of all its rules was; empty where none ever was."""
+    of_rules = [_mute(said, f"{RULE}{rule}") for rule in alert.rules]
+    return max(_mute(said, alert.target), min(of_rules, default=""))
 
-    What a person resolved is while it began later; what resolved by itself where its evidence
-    stands again, whether it is another episode or records that came late brought it back: whoever
-    was told of its end must hear of it.
+
+def _mute(said: Said, target: str) -> str:
+    word = said.words.get((target, SNOOZED_UNTIL))
+    return "" if word is None else word.value
+
+
+def _is_new(before: Alert, seen: Sequence[Standing], said: Said, now: datetime) -> bool:
+    """Whether what stands is told anew, as another alert: whoever was told of the end of the last
+    one must hear of it.
+
+    What a person resolved is where it began later, or where that was taken back; what resolved by
+    itself where its evidence stands again, whether it is another episode or records that came late
+    brought it back.
     """
     if before.resolved_at is None:
         return False
-    if before.resolved_by is not None:
+    if before.resolved_by is not None and said.status(before, RESOLVED):
         return before.resolved_at < _iso(max(one.episode.since_at for one in seen))
     if not all(one.is_over(now) for one in seen):
         return True
@@ -189,9 +209,12 @@ def _over(alert: Alert, now: datetime) -> Alert:
     return alert if alert.resolved_at is not None else replace(alert, resolved_at=_iso(now))
 
 
-def _opened(target: str, seen: Sequence[Standing], now: datetime) -> Alert:
-    """A new alert."""
+def _opened(target: str, seen: Sequence[Standing], before: Alert | None, now: datetime) -> Alert:
+    """A new alert; it has been so since the last one of its thing was over, at most."""
     first = seen[0]
+    since = _iso(min(one.episode.since_at for one in seen))
+    if before is not None and before.resolved_at is not None:
+        since = max(since, before.resolved_at)
     return Alert(
         alert_id(),
         target,
@@ -201,28 +224,31 @@ def _opened(target: str, seen: Sequence[Standing], now: datetime) -> Alert:
         sentence=first.episode.sentence,
         page=first.episode.page,
         named=dict(first.episode.named),
-        owner=next((one.episode.owner for one in seen if one.episode.owner), None),
-        since_at=_iso(min(one.episode.since_at for one in seen)),
+        owner=None,
+        since_at=since,
         raised_at=_iso(min(one.episode.raised_at for one in seen)),
         opened_at=_iso(now),
     )
 
 
-def _stands(alert: Alert, seen: Sequence[Standing], said: Said) -> Alert:
-    """An alert whose evidence stands, as it is told now; resolved where somebody says so, open
-    again where they took that back or its evidence came back by records that came late.
-    """
-    more = [one.rule.name for one in seen if one.rule.name not in alert.rules]
+def _stands(
+    alert: Alert, seen: Sequence[Standing], said: Said, blind: Collection[tuple[str, str]]
+) -> Alert:
+    """An alert whose evidence stands, as it is told now; resolved where somebody says so."""
+    see = dict.fromkeys(one.rule.name for one in seen)
+    kept = [rule for rule in alert.rules if rule in see or (rule, alert.cluster) in blind]
     first = seen[0]
     alert = replace(
         alert,
-        rules=(*alert.rules, *dict.fromkeys(more)),
+        rules=tuple(dict.fromkeys((*kept, *see))),
+        title=first.rule.title,
+        owner=alert.owner or next((one.episode.owner for one in seen if one.episode.owner), None),
         severity=first.severity,
         sentence=first.episode.sentence,
         page=first.episode.page,
         named=dict(first.episode.named),
     )
-    return _word(replace(alert, resolved_at=None, resolved_by=None), said)
+    return _word(alert, said)
 
 
 def _word(alert: Alert, said: Said) -> Alert:

@@ -18,7 +18,7 @@ from app.words.glossary import of_alerts
 from app.words.plain import in_a_row
 from data.alerts import Alert, Alerts, Delivery, Evaluated
 from data.site import load_site
-from data.state import RULE, SNOOZED_UNTIL
+from data.state import ACKNOWLEDGED, RESOLVED, RULE, SNOOZED_UNTIL, SWITCHED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,10 +76,14 @@ class Known:
         """Whether site.toml lacks the setting that a rule needs."""
         return rule.needs is not None and self.settings.value_of(rule.needs) is None
 
-    def said_of_rule(self, rule: str) -> Annotation | None:
-        """The last word on a rule."""
-        words = [said for (target, _), said in self.said.words.items() if target == f"{RULE}{rule}"]
-        return max(words, key=lambda said: said.made_at, default=None)
+    def said_of_rule(self, rule: str, at: datetime) -> Annotation | None:
+        """The last word on a rule that holds."""
+        target = f"{RULE}{rule}"
+        words = [self.said.words.get((target, SWITCHED))]
+        if self.said.muted_until(target, at):
+            words.append(self.said.words[target, SNOOZED_UNTIL])
+        held = [said for said in words if said is not None]
+        return max(held, key=lambda said: said.made_at, default=None)
 
 
 def known(store: Store, now: datetime) -> Known:
@@ -120,22 +124,30 @@ def ordered(alerts: Sequence[Alert], states: Mapping[str, life.State]) -> list[A
     return sorted(latest, key=lambda one: (ORDER[states[one.alert_id]], one.severity))
 
 
+def told(alert: Alert, now: Known) -> list[str]:
+    """Receivers that were told of an alert."""
+    own = [one for one in now.deliveries if one.alert_id == alert.alert_id]
+    return sorted({one.receiver for one in own if one.outcome == "delivered"})
+
+
 def told_in_words(alert: Alert, now: Known) -> str:
     """Who was told of an alert, or that somebody still has to be."""
     own = [one for one in now.deliveries if one.alert_id == alert.alert_id]
-    told = sorted({one.receiver for one in own if one.outcome == "delivered"})
+    who = told(alert, now)
     waiting = sorted({one.receiver for one in own if one.ended_at is None})
-    parts = [f"told {in_a_row(told)}"] if told else []
+    parts = [f"told {in_a_row(who)}"] if who else []
     parts += [f"{in_a_row(waiting)} not told yet"] if waiting else []
     return "; ".join(parts) or "nobody was told"
 
 
-def said_of(alert: Alert, state: life.State, now: Known) -> Annotation | None:
-    """What somebody said that made an alert what it is: an undo takes that back."""
-    field_of = {"acknowledged": "status", "muted": SNOOZED_UNTIL}.get(state)
-    if state == "resolved" and alert.resolved_by is not None:
-        field_of = "status"
-    return None if field_of is None else now.said.words.get((alert.target, field_of))
+def said_of(alert: Alert, state: life.State, now: Known, at: datetime) -> Annotation | None:
+    """What somebody said of an alert that made it what it is: an undo takes that back."""
+    if state == "muted":
+        holds = now.said.muted_until(alert.target, at)
+        return now.said.words[alert.target, SNOOZED_UNTIL] if holds else None
+    word = {"acknowledged": ACKNOWLEDGED, "resolved": RESOLVED}.get(state)
+    by_itself = alert.resolved_at is not None and alert.resolved_by is None
+    return None if word is None or by_itself else now.said.status(alert, word)
 
 
 def asked_at(now: Known) -> str:
@@ -184,7 +196,7 @@ RULE_FIELDS = (
     field("to_do", "What to do", of="rule.to_do", wide=True),
     field("for", "For", of=lambda row: "owner of the run or job" if row["rule"].told == "owner"
           else "team of the cluster", wide=True),
-    field("decides", "By chance", "flag", of=lambda row: row["rule"].weight > 0, wide=True),
+    field("decides", "Spends the budget", "flag", of=lambda row: row["rule"].weight > 0, wide=True),
     field("needs", "Needs", of="rule.needs", none="", wide=True),
     field("blind", "Cannot be judged", none="", wide=True),
 )  # fmt: skip
@@ -192,17 +204,13 @@ RULE_FIELDS = (
 
 def alert_rows(alerts: Sequence[Alert], now: Known, states: Mapping[str, life.State]) -> Rows:
     """A row an alert: open ones first, the gravest of them first."""
-    told: dict[str, list[str]] = {}
-    for one in now.deliveries:
-        if one.event == "opened" and one.outcome == "delivered":
-            told.setdefault(one.alert_id, []).append(one.receiver)
     return Rows(
         ALERT_FIELDS,
         [
             {
                 "alert": alert,
                 "state": states[alert.alert_id],
-                "told": ", ".join(sorted(set(told.get(alert.alert_id, ())))) or "nobody",
+                "told": ", ".join(told(alert, now)) or "nobody",
             }
             for alert in ordered(alerts, states)
         ],
@@ -224,26 +232,26 @@ def rule_rows(now: Known) -> Rows:
     )
 
 
-def sentence(now: Known, states: Mapping[str, life.State]) -> str:
-    """How many alerts are open, and how many rules could look; a verdict needs sight."""
+def sentence(now: Known, alerts: Sequence[Alert], states: Mapping[str, life.State]) -> str:
+    """How many of these alerts are open, and how many rules see; a verdict needs sight."""
     if now.evaluated is None:
         return NOT_ASKED
-    counts = Counter(states[alert.alert_id] for alert in now.alerts)
+    counts = Counter(states[alert.alert_id] for alert in alerts)
     critical = sum(
-        alert.severity == "critical" and states[alert.alert_id] == "open" for alert in now.alerts
+        alert.severity == "critical" and states[alert.alert_id] == "open" for alert in alerts
     )
     parts = [f"{numbers.counted(counts['open'], 'alert')} open"]
     parts[0] += f", {critical:,} critical" if critical else ""
     parts += [f"{counts[state]:,} {state}" for state in ("acknowledged", "muted") if counts[state]]
     blind = len(set(now.evaluated.blind) & now.on)
     looked = len(now.on)
-    if blind == looked:
-        return f"No rule can be judged: none of {looked:,} finds the records that it needs."
-    parts.append(
-        f"{looked - blind:,} of {numbers.counted(looked, 'rule')} could look"
-        if blind
-        else f"{numbers.counted(looked, 'rule')} looked"
-    )
+    if not looked:
+        parts.append("no rule is on")
+    elif blind == looked:
+        parts.append(f"none of {numbers.counted(looked, 'rule')} finds the records that it needs")
+    else:
+        of_all = f" of {looked:,}" if blind else ""
+        parts.append(f"{looked - blind:,}{of_all} rules have the records that they need")
     return f"{'; '.join(parts)}."
 
 
@@ -263,7 +271,7 @@ def answer(now: Known, at: datetime, cluster: str | None = None) -> Answer:
     chosen = [alert for alert in now.alerts if cluster in (None, alert.cluster)]
     shown, of_rules = alert_rows(chosen, now, now_is), rule_rows(now)
     return Answer(
-        sentence(now, now_is),
+        sentence(now, chosen, now_is),
         blocks=(alert_table(shown), of_rules.table("rules", "Rules", wrapped=True)),
         notes=notes(now),
         record={
@@ -281,7 +289,7 @@ def of_evaluation(done: Evaluation, now: Known) -> Answer:
     """What one evaluation found."""
     shown = alert_rows(done.alerts, now, done.states)
     return Answer(
-        sentence(now, {**{a.alert_id: "resolved" for a in now.alerts}, **done.states}),
+        sentence(now, done.alerts, done.states),
         blocks=(alert_table(shown),),
         notes=notes(now),
         record={
@@ -315,7 +323,7 @@ def notes(now: Known) -> tuple[str, ...]:
     if not now.receivers:
         told.append(NOBODY)
     if waiting:
-        told.append(f"{numbers.counted(waiting, 'message')} wait to be sent again.")
+        told.append(f"{numbers.counted(waiting, 'message')} not delivered yet, to be tried again.")
     if lost:
         told.append(
             f"{numbers.counted(len(lost), 'message')} reached nobody; the last to "

@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     store, ask = options.asking(arguments)
     options.known("cluster", arguments.cluster, ask(asked.clusters))
-    now = clock(ask, datetime.now(UTC))
-    answer = listing.answer(ask(listing.known, now), now, arguments.cluster)
+    wall = datetime.now(UTC)
+    answer = listing.answer(ask(listing.known, clock(ask, wall)), wall, arguments.cluster)
     terminal.write(answer, arguments.format, **terminal.synthetic(store))
     return 0
 

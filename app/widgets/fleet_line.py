@@ -36,8 +36,9 @@ def place() -> DeltaGenerator:
 def show(at: DeltaGenerator, scope: Scope) -> None:
     """Verdict, commonest cause, loss and open alerts; drawn last, as the page is why one came."""
     fleet = in_short(ask, as_overview(scope.of_overview))
-    now = clock(ask, datetime.now(UTC).replace(second=0, microsecond=0))
-    alerts = listing.in_short(fresh(listing.known, now), now, scope.selection.cluster)
+    wall = datetime.now(UTC).replace(second=0, microsecond=0)
+    known = fresh(listing.known, clock(ask, wall))
+    alerts = listing.in_short(known, wall, scope.selection.cluster)
     colour, sign = LOOKS[fleet.verdict]
     badge = f":{colour}-badge[:material/{sign}: Fleet: {fleet.well[:1].lower()}{fleet.well[1:]}]"
     parts = []

@@ -108,7 +108,55 @@ def test_what_a_person_resolves_stays_resolved_while_the_same_evidence_stands_an
     assert (done.resolved_by, done.resolved_at) == ("kim", "2026-05-04T13:00:00+00:00")
     assert evaluated([standing()], [done], word, NOW + 2 * HOUR) == []
     (open_again,) = evaluated([standing()], [done], said(), NOW + 3 * HOUR)
-    assert (open_again.alert_id, open_again.resolved_at) == (alert.alert_id, None)
+    assert open_again.alert_id != alert.alert_id, "whoever was told of its end must hear of it"
+    assert open_again.resolved_at is None
+
+
+def test_what_a_person_says_of_it_counts_before_the_rules_are_asked_again() -> None:
+    (alert,) = evaluated([standing()], [])
+    assert state_of(alert, said((NODE, "status", "resolved", NOW)), NOW) == "resolved"
+
+
+def test_an_owner_who_is_known_later_joins_and_a_rule_that_sees_it_no_more_leaves() -> None:
+    (alert,) = evaluated([standing("drift"), standing("late")], [])
+    (after,) = evaluated([standing("crash", owner="ann"), standing("late")], [alert], at=NOW + HOUR)
+    assert (after.owner, after.rules) == ("ann", ("late", "crash"))
+
+
+def test_a_rule_that_cannot_look_holds_open_what_it_saw_and_nothing_else() -> None:
+    (alert,) = evaluated([standing("drift")], [])
+    assert life.evaluated({}, [alert], said(), NOW + HOUR, {("drift", "a")}) == []
+    (over,) = life.evaluated({}, [alert], said(), NOW + HOUR, {("late", "a")})
+    assert over.resolved_at is not None
+
+
+def test_of_two_alerts_whose_incidents_became_one_the_first_goes_on() -> None:
+    (first,) = evaluated([standing("crash", incident="i1")], [])
+    (second,) = evaluated([standing("late", incident="i2")], [], at=NOW + HOUR)
+    held = [second, *life.renamed([first], {"incident:i1": "incident:i2"})]
+    after = {
+        a.alert_id: a
+        for a in evaluated([standing("crash", incident="i2")], held, at=NOW + 2 * HOUR)
+    }
+    assert after[second.alert_id].resolved_at is not None
+    assert first.alert_id not in after or after[first.alert_id].resolved_at is None
+
+
+def test_the_hours_until_an_escalation_count_from_the_end_of_a_mute() -> None:
+    (alert,) = evaluated([standing()], [])
+    muted = said((NODE, "snoozed_until", (NOW + 5 * HOUR).isoformat(timespec="seconds"), NOW))
+    assert life.escalated([alert], muted, NOW + 6 * HOUR, after_hours=4) == []
+    assert len(life.escalated([alert], muted, NOW + 9 * HOUR, after_hours=4)) == 1
+
+
+def test_an_acknowledgement_of_the_last_episode_silences_no_new_one_whatever_its_estimated_begin() -> (
+    None
+):
+    (alert,) = evaluated([standing()], [])
+    word = said((NODE, "status", "acknowledged", NOW))
+    (gone,) = evaluated([], [alert], word, NOW + HOUR)
+    (anew,) = evaluated([standing(raised_at=NOW + 2 * HOUR)], [gone], word, NOW + 2 * HOUR)
+    assert state_of(anew, word, NOW + 2 * HOUR) == "open"
 
 
 def test_acknowledging_an_incident_acknowledges_its_alert_even_where_it_was_said_before() -> None:

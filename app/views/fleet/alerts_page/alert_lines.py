@@ -17,6 +17,7 @@ from app.words import escaping, moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from app.alerts.life import State
     from app.alerts.listing import Known
@@ -39,26 +40,26 @@ ACKNOWLEDGE, RESOLVE = "Acknowledge", "Resolve"
 WIDTHS = (8, 2, 1)
 
 
-def show(known: Known, states: Mapping[str, State], cluster: str | None) -> None:
+def show(known: Known, states: Mapping[str, State], now: datetime, cluster: str | None) -> None:
     """Every alert that is not resolved; folded, those that were in the last days."""
     rows = listing.ordered([a for a in known.alerts if cluster in (None, a.cluster)], states)
     resolved = [alert for alert in rows if states[alert.alert_id] == "resolved"]
     if len(resolved) == len(rows):
         st.markdown(listing.NONE if known.evaluated is not None else listing.NOT_ASKED)
     for alert in rows[: len(rows) - len(resolved)]:
-        _line(alert, states[alert.alert_id], known)
+        _line(alert, states[alert.alert_id], known, now)
     if resolved:
         label = f"{len(resolved):,} resolved in the last 14 days"
-        page.folded(label, partial(_resolved, resolved, known), key="resolved")
+        page.folded(label, partial(_resolved, resolved, known, now), key="resolved")
 
 
-def _resolved(alerts: Sequence[Alert], known: Known) -> None:
+def _resolved(alerts: Sequence[Alert], known: Known, now: datetime) -> None:
     """Alerts that are over."""
     for alert in alerts:
-        _line(alert, "resolved", known)
+        _line(alert, "resolved", known, now)
 
 
-def _line(alert: Alert, state: State, known: Known) -> None:
+def _line(alert: Alert, state: State, known: Known, now: datetime) -> None:
     """What is so with its evidence; below it the rules, since when, and who was told."""
     colour, sign = LOOKS[alert.severity]
     with st.container(key=f"alert_{alert.alert_id}"):
@@ -73,12 +74,12 @@ def _line(alert: Alert, state: State, known: Known) -> None:
         tint, icon = BADGES[state]
         badge.markdown(f":{tint}-badge[:material/{icon}: {state.capitalize()}]")
         with menu:
-            _answered(alert, state, known)
+            _answered(alert, state, known, now)
 
 
-def _answered(alert: Alert, state: State, known: Known) -> None:
+def _answered(alert: Alert, state: State, known: Known, now: datetime) -> None:
     """What can be said of it, or taken back."""
-    said = listing.said_of(alert, state, known)
+    said = listing.said_of(alert, state, known, now)
     if said is not None:
         if st.button("Undo", key=f"alert_undo_{said.annotation_id}", type="tertiary",
                      help=escaping.escaped(_by(said))):  # fmt: skip

@@ -76,7 +76,7 @@ def _menu(rule: Rule, known: Known, now: datetime) -> None:
     """Switch, mute, or take the last word back."""
     is_on = rule.name in known.on
     muted = known.said.muted_until(f"rule:{rule.name}", now) is not None
-    said = known.said_of_rule(rule.name)
+    said = known.said_of_rule(rule.name, now)
     switch = "Switch off" if is_on else "Switch on"
     switches = () if known.lacks(rule) else (switch,)
     offered = [*switches, *(MUTES if is_on and not muted else ()), *(["Undo"] if said else ())]
