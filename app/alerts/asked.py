@@ -103,6 +103,9 @@ def past(ask: Ask, rule: Rule, now: datetime, cluster: str | None = None) -> Pas
         if from_at <= episode.raised_at <= as_of and cluster in (None, of)
     ]
     blind = [(of, one.blind) for (_, of), one in found.items() if one.blind]
+    if blind and ends_at < as_of:  # what nobody can judge by now may have been seen until then
+        before = dict(look(ask, [rule], site, ends_at, from_at=from_at, spend=spend))
+        blind = [(of, why) for of, why in blind if before[rule, of].blind]
     known = DAYS if first is None else (ends_at - max(first, from_at)) / timedelta(days=1)
     ordered = sorted(told, key=lambda one: one.episode.raised_at, reverse=True)
     return Past(rule, max(0.0, known), tuple(ordered), tuple(blind))

@@ -196,8 +196,8 @@ def _of_silence(cluster: str, source: str, found: Silence) -> Episode:
 RULE = Rule(
     "source_silent",
     "Source late or silent",
-    "A source that brought records brings none while others go on, or `faultline collect` does not "
-    "reach it.",
+    "A source that brought records brings none while others go on, `faultline collect` does not "
+    "reach it, or no file of a cluster is read any more.",
     "See whether it is still written and collected, and ingest what was missed.",
     "warning",
     find,

@@ -210,6 +210,15 @@ def test_a_source_of_no_cluster_is_told_once_and_of_none(tmp_path: Path) -> None
     assert [told.episode for told in past.told] == [one]  # after the last record
 
 
+def test_the_past_of_an_archive_was_seen_and_its_present_is_not(store: Store) -> None:
+    """Until day 410 records of two sources went on; by day 2,000 nobody knows."""
+    ask, by = of_store(store), START + 2_000 * DAY
+    assert found(store, "year", 2_000, from_day=1_999).blind == source_silent.BLIND
+    blind = dict(back.past(ask, source_silent.RULE, by).blind)
+    assert "alone" in blind
+    assert "year" not in blind
+
+
 def test_when_nothing_is_read_any_more_time_alone_tells_it(store: Store) -> None:
     assert not found(store, "read", 11.9).episodes
     (one,) = found(store, "read", 12.1).episodes
