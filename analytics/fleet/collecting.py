@@ -1,4 +1,4 @@
-"""Times in which a source that is collected brought nothing new, or did not answer."""
+"""Times in which a source that is collected, or files that are read, brought nothing new."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ FAILED_IN_A_ROW: Final = 2
 """Attempts: the run after one that failed asks again for the same time."""
 STEPS_LATE: Final = 2
 """How many of its usual steps a source that is collected seldom may take."""
+REGULAR_DAYS: Final = 5
+"""Days with an ingest below which nobody knows how often files are read, as of an archive."""
+USUAL_DAYS: Final = 30
+"""The last days with an ingest, by which the usual step between two is judged."""
+STEPS_STOPPED: Final = 3
+"""How many times the longest usual step must have passed without an ingest."""
 
 
 class Attempt(NamedTuple):
@@ -41,7 +47,9 @@ class Late:
     """Attempts in a row that failed when it was told; 0 where nobody asked any more."""
 
 
-def late(attempts: Sequence[Attempt], now: datetime, *, least: timedelta) -> list[Late]:
+def late(
+    attempts: Sequence[Attempt], now: datetime, *, least: timedelta, n_before: int = 0
+) -> list[Late]:
     """Times in which a source was late.
 
     It is late from the second failed attempt in a row on, or where its last answer reaches back
@@ -56,6 +64,8 @@ def late(attempts: Sequence[Attempt], now: datetime, *, least: timedelta) -> lis
         Time alone makes a source late, up to here.
     least
         Age from which it is told that nothing new came.
+    n_before
+        Answers before the first of `attempts`, where these are the last ones only.
 
     Examples
     --------
@@ -68,7 +78,7 @@ def late(attempts: Sequence[Attempt], now: datetime, *, least: timedelta) -> lis
     """
     allowed = _allowed(attempts, least)
     found: list[Late] = []
-    is_open, n_answers, n_failed = False, 0, 0
+    is_open, n_answers, n_failed = False, n_before, 0
     until_at = failed_at = None
     for asked_at, answered in attempts:
         if not is_open and until_at is not None and asked_at > until_at + allowed:
@@ -95,3 +105,84 @@ def _allowed(attempts: Sequence[Attempt], least: timedelta) -> timedelta:
     answered = [each.asked_at for each in attempts if each.until_at is not None]
     steps = [later - before for before, later in pairwise(answered) if later > before]
     return max(least, STEPS_LATE * median_low(steps)) if len(steps) > 1 else least
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """One time in which nothing of a cluster was read any more."""
+
+    since_at: datetime
+    """The last ingest before."""
+    told_at: datetime
+    """When it was late."""
+    ended_at: datetime | None
+    """The next ingest; None while there is none."""
+    longest: timedelta
+    """The longest usual step from one ingest to the next."""
+    n_days: int
+    """Days with an ingest that it is judged by."""
+
+
+def stopped(
+    ingested: Sequence[datetime], now: datetime, *, least: timedelta
+) -> list[Stopped] | None:
+    """Times in which files that used to be read regularly were read no more.
+
+    Ingests are regular once they lie on five days or more. From then on they have stopped where
+    the last is further back than `least` and than three times the longest step from one to the
+    next, whichever is more, on the last thirty days with one. Of the steps that were told the
+    longest is left out.
+
+    Parameters
+    ----------
+    ingested
+        When each file was read, in order, in UTC.
+    now
+        Time alone tells, up to here.
+    least
+        Age of the last ingest below which nothing is told.
+
+    Returns
+    -------
+    list of Stopped or None
+        In order; None where ingests were never regular.
+
+    Notes
+    -----
+    Misleads where somebody reads an archive by hand on five days and is done: that is told until
+    the alert is resolved. It says nothing of what the files held.
+
+    Examples
+    --------
+    >>> from datetime import datetime, timedelta
+    >>> noons = [datetime(2026, 1, day, 12) for day in range(1, 11)]
+    >>> (found,) = stopped(noons, datetime(2026, 1, 14), least=timedelta(days=1))
+    >>> found.since_at.day, found.told_at.day, found.ended_at, found.n_days
+    (10, 13, None, 10)
+    >>> stopped(noons[:2], datetime(2026, 3, 1), least=timedelta(days=1)) is None
+    True
+    """
+    found: list[Stopped] = []
+    told: list[int] = []
+    firsts: list[int] = []
+    steps: list[timedelta] = []
+    for at, (since_at, until_at) in enumerate(pairwise([*ingested, now])):
+        if not firsts or since_at.date() > ingested[firsts[-1]].date():
+            firsts.append(at)
+        steps.append(until_at - since_at)
+        if len(firsts) < REGULAR_DAYS or steps[at] <= least:
+            continue
+        usual_days = firsts[-USUAL_DAYS:]
+        longest = _longest(steps, range(usual_days[0], at), told)
+        allowed = max(least, STEPS_STOPPED * longest)
+        if steps[at] > allowed:
+            told.append(at)
+            ended_at = until_at if at + 1 < len(ingested) else None
+            found.append(Stopped(since_at, since_at + allowed, ended_at, longest, len(usual_days)))
+    return found if len(firsts) >= REGULAR_DAYS else None
+
+
+def _longest(steps: Sequence[timedelta], places: range, told: Sequence[int]) -> timedelta:
+    """The longest of some steps but for the longest of those that were told."""
+    left_out = max((at for at in told if at in places), key=steps.__getitem__, default=None)
+    return max(steps[at] for at in places if at != left_out)

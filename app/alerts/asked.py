@@ -85,12 +85,14 @@ def spent(store: Store, rule: str) -> dict[str, float]:
 
 
 def past(ask: Ask, rule: Rule, now: datetime, cluster: str | None = None) -> Past:
-    """Every time that a rule would have told in the last days before now, or before the records
-    end: it takes the share of the budget that it has, or would have were it on.
+    """Every time that a rule would have told in the last days before the records end, or before
+    now where that is earlier, and since: what time alone tells comes after the last record. It
+    takes the share of the budget that it has, or would have were it on.
     """
     first, last = ask(fleet.extent)
-    as_of = clock(ask, now) if last is None else min(clock(ask, now), last)
-    from_at = as_of - timedelta(days=DAYS)
+    as_of = clock(ask, now)
+    ends_at = as_of if last is None else min(as_of, last)
+    from_at = ends_at - timedelta(days=DAYS)
     site = ask(site_of)
     spend = ask(spent, rule.name)
     found = dict(look(ask, [rule], site, as_of, from_at=from_at, spend=spend))
@@ -101,7 +103,10 @@ def past(ask: Ask, rule: Rule, now: datetime, cluster: str | None = None) -> Pas
         if from_at <= episode.raised_at <= as_of and cluster in (None, of)
     ]
     blind = [(of, one.blind) for (_, of), one in found.items() if one.blind]
-    known = DAYS if first is None else (as_of - max(first, from_at)) / timedelta(days=1)
+    if blind and ends_at < as_of:  # what nobody can judge by now may have been seen until then
+        before = dict(look(ask, [rule], site, ends_at, from_at=from_at, spend=spend))
+        blind = [(of, why) for of, why in blind if before[rule, of].blind]
+    known = DAYS if first is None else (ends_at - max(first, from_at)) / timedelta(days=1)
     ordered = sorted(told, key=lambda one: one.episode.raised_at, reverse=True)
     return Past(rule, max(0.0, known), tuple(ordered), tuple(blind))
 

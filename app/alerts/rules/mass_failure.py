@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
 from analytics.failures.mass_failures import WINDOW_MINUTES
 from app.alerts import figures
+from app.alerts.past import reached
 from app.alerts.rule import Episode, Found, Rule
 from app.answers.failures.mass import found_mass_failures
 from app.answers.failures.taxonomy import cause_titles
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 STANDS = timedelta(hours=24)
 """How long after its last failure it is told."""
+READ_BACK = timedelta(days=2)
+"""Before the day in which the watch begins: what is still told began there, so that its first
+failure, whose day is part of its name, is read as long as it is told."""
 AROUND = timedelta(minutes=WINDOW_MINUTES)
 
 
@@ -32,11 +36,11 @@ def find(ask: Ask, watch: Watch) -> Found:
     known, end = figures.ends_at(ask, watch)
     if known is None or end is None or known.basis == "node_failures":
         return Found(blind="Mass failures cannot be judged: no job of this cluster was recorded")
-    selection = replace(watch.selection, from_at=watch.from_at - STANDS, to_at=watch.now)
+    midnight = watch.from_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    selection = replace(watch.selection, from_at=midnight - READ_BACK, to_at=watch.now)
     titles = ask(cause_titles)
     rows = ask(found_mass_failures, selection).to_dict("records")
-    told = [_episode(watch, titles, row) for row in rows]
-    return Found(tuple(sorted(told, key=lambda each: (each.raised_at, each.target))))
+    return Found(reached((_episode(watch, titles, row) for row in rows), watch))
 
 
 def _episode(watch: Watch, titles: Mapping[str, str], row: Mapping[Any, Any]) -> Episode:

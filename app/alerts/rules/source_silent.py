@@ -8,19 +8,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.fleet.collecting import Attempt, late
+from analytics.fleet.collecting import (
+    REGULAR_DAYS,
+    STEPS_STOPPED,
+    USUAL_DAYS,
+    Attempt,
+    late,
+    stopped,
+)
 from analytics.fleet.silences import FEWEST, silences
 from app.alerts.past import midnight, reached
 from app.alerts.rule import Episode, Found, Rule
 from app.answers.fleet.actions import action
 from app.answers.fleet.ingests import STALE_HOURS
 from app.words import numbers
-from data.queries import source_days
+from data.queries import fleet, source_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from analytics.fleet.collecting import Late
+    from analytics.arrays import Ints
+    from analytics.fleet.collecting import Late, Stopped
     from analytics.fleet.silences import Silence
     from app.alerts.rule import Severity, Watch
     from app.ask import Ask
@@ -28,26 +36,32 @@ if TYPE_CHECKING:
 
 LOOKED_BACK = timedelta(days=35)
 """Before the watch begins: how often a source is asked is seen there."""
+LEAST = timedelta(hours=STALE_HOURS)
 BLIND = (
-    "cannot be judged: no source is collected by `faultline collect`, and none has records on "
-    f"more than {FEWEST} days beside another that goes on"
+    "cannot be judged: no source is collected by `faultline collect`, files were read on fewer "
+    f"than {REGULAR_DAYS} days, and no source has records on more than {FEWEST} days beside "
+    "another that goes on"
 )
 
 
 def find(ask: Ask, watch: Watch) -> Found:
-    """Times in which a source brought nothing while it was asked, or while others went on."""
-    asked = ask(source_days.asked, watch.selection, watch.from_at - LOOKED_BACK)
-    asked = [row for row in asked if row[2] <= watch.now]
+    """Times in which a source brought nothing while it was asked, or while others went on, and in
+    which nothing at all was read."""
+    asked = ask(source_days.asked, watch.selection, watch.from_at - LOOKED_BACK, watch.now)
     silent, can_judge = _silent(ask, watch)
-    if not asked and not can_judge:
-        return Found(blind=BLIND)
+    ingests = None if asked else _stopped(ask, watch)
     collected = list(_collected(asked, watch))
     alone = [
         each
         for source, each in silent
-        if not any(covers == source and _meet(each, late) for covers, late in collected)
+        if not any(covers == source and _meet(each, late) for _, covers, late in collected)
     ]
-    return Found(reached([*(each for _, each in collected), *alone], watch))
+    is_first = watch.selection.cluster in (None, *ask(fleet.distinct, "cluster")[:1])
+    late_ones = [each for cluster, _, each in collected if is_first or cluster is not None]
+    is_blind = not asked and ingests is None and not can_judge
+    return Found(
+        reached([*late_ones, *alone, *(ingests or ())], watch), BLIND if is_blind else None
+    )
 
 
 def _meet(one: Episode, other: Episode) -> bool:
@@ -62,21 +76,26 @@ def _severity(source: str | None) -> Severity:
     return "critical" if source == "jobs" else "warning"
 
 
-def _collected(asked: Sequence[Asked], watch: Watch) -> Iterator[tuple[str | None, Episode]]:
-    """Of each source that `faultline collect` asks, with the source that it brings."""
+def _collected(
+    asked: Sequence[Asked], watch: Watch
+) -> Iterator[tuple[str | None, str | None, Episode]]:
+    """Of each source that `faultline collect` asks: its cluster, the source that it brings."""
     for (cluster, source), each in groupby(asked, key=lambda row: row[:2]):
         of_source = list(each)
         attempts = [Attempt(row[2], row[3]) for row in of_source]
+        _, _, _, answered, _, n_answers = of_source[0]
+        n_before = n_answers - (answered is not None)
         covers = next((row[4] for row in of_source if row[4] is not None), None)
-        for found in late(attempts, watch.now, least=timedelta(hours=STALE_HOURS)):
+        for found in late(attempts, watch.now, least=LEAST, n_before=n_before):
             yield (
+                cluster,
                 covers,
                 Episode(
                     action.target("source", cluster or "", source, "collect"),
                     found.since_at,
                     found.told_at,
                     found.ended_at,
-                    _of_late(cluster or watch.selection.cluster, source, found),
+                    _of_late(cluster, source, found),
                     "data",
                     severity=_severity(covers),
                 ),
@@ -99,6 +118,30 @@ def _tries(n: int) -> str:
     return "attempt" if n == 1 else f"{n:,} attempts"
 
 
+def _stopped(ask: Ask, watch: Watch) -> list[Episode] | None:
+    """Times in which nothing of the cluster was read; None where files never were regularly."""
+    if ask(fleet.is_synthetic):
+        return None
+    found = stopped(ask(source_days.ingested, watch.selection, watch.now), watch.now, least=LEAST)
+    cluster = watch.selection.cluster or ""
+    return None if found is None else [_of_stopped(cluster, each) for each in found]
+
+
+def _of_stopped(cluster: str, found: Stopped) -> Episode:
+    longest = numbers.duration(found.longest / timedelta(hours=1))
+    return Episode(
+        action.target("source", cluster, "ingests"),
+        found.since_at,
+        found.told_at,
+        found.ended_at,
+        f"No file of {cluster} was read since {numbers.moment(found.since_at, 'UTC')}; usually the "
+        f"next came within {longest} (n = {found.n_days:,} days with one): does what runs "
+        "`faultline ingest` still run?",
+        "data",
+        severity="critical",
+    )
+
+
 def _silent(ask: Ask, watch: Watch) -> tuple[list[tuple[str, Episode]], bool]:
     """Silences by records alone, each with its source; and whether any source could show one."""
     held = ask(source_days.of_sources, watch.selection)
@@ -107,17 +150,26 @@ def _silent(ask: Ask, watch: Watch) -> tuple[list[tuple[str, Episode]], bool]:
     n_rows = held["n_rows"][known].astype(np.int64)
     names = np.unique(source)
     days = watch.hours_per_false_alarm(max(len(names), 1)) / 24.0
+    go_on = _go_on(day, (watch.now - midnight(0)).days)
     found: list[tuple[str, Episode]] = []
     can_judge = False
     for name in names.tolist():
         own = source == name
         others = np.unique(day[~own])
-        can_judge |= bool(len(others)) and int(own.sum()) > FEWEST
+        can_judge |= go_on and bool(len(others)) and int(own.sum()) > FEWEST
         found += [
             (name, _of_silence(watch.selection.cluster or "", name, silence))
             for silence in silences(day[own], n_rows[own], others, days_per_false_alarm=days)
         ]
     return found, can_judge
+
+
+def _go_on(days: Ints, today: int) -> bool:
+    """Whether records still come, by the pauses that all sources made together: where they ended,
+    as those of an archive, none goes on beside another."""
+    held = np.unique(days)[-USUAL_DAYS:]
+    longest = int(np.diff(held).max()) if len(held) > 1 else 1
+    return bool(len(held)) and today - int(held[-1]) <= STEPS_STOPPED * longest
 
 
 def _of_silence(cluster: str, source: str, found: Silence) -> Episode:
@@ -144,8 +196,8 @@ def _of_silence(cluster: str, source: str, found: Silence) -> Episode:
 RULE = Rule(
     "source_silent",
     "Source late or silent",
-    "A source that brought records brings none while others go on, or `faultline collect` does not "
-    "reach it.",
+    "A source that brought records brings none while others go on, `faultline collect` does not "
+    "reach it, or no file of a cluster is read any more.",
     "See whether it is still written and collected, and ingest what was missed.",
     "warning",
     find,

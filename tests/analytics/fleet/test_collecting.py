@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from analytics.fleet.collecting import Attempt, Late, late
+from analytics.fleet.collecting import Attempt, Late, Stopped, late, stopped
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -54,3 +54,39 @@ def test_what_is_collected_once_a_week_is_not_late_on_the_second_day() -> None:
 
 def test_a_source_that_nobody_asked_is_never_late() -> None:
     assert not late([], NOON, least=DAY)
+
+
+def read(*days: float, now: float) -> list[Stopped] | None:
+    return stopped([NOON + day * DAY for day in days], NOON + now * DAY, least=DAY)
+
+
+def test_files_read_on_weekdays_have_not_stopped_at_the_weekend() -> None:
+    weekdays = [float(day) for day in range(40) if day % 7 < 5]
+    assert read(*weekdays, now=39 + 8.9) == []
+    (one,) = read(*weekdays, now=39 + 9.1) or ()
+    assert (one.since_at, one.longest, one.ended_at) == (NOON + 39 * DAY, 3 * DAY, None)
+
+
+def test_files_read_each_hour_have_stopped_after_a_day() -> None:
+    hourly = [hour / 24 for hour in range(200)]
+    assert read(*hourly, now=hourly[-1] + 0.9) == []
+    (one,) = read(*hourly, now=hourly[-1] + 1.1) or ()
+    assert one.told_at == NOON + hourly[-1] * DAY + DAY
+
+
+def test_an_outage_that_was_told_and_an_archive_read_before_are_no_measure_for_later() -> None:
+    (first, second) = read(*range(10), *range(30, 40), now=60) or ()
+    assert (first.ended_at, second.longest) == (NOON + 30 * DAY, DAY)
+    (one,) = read(0, *range(100, 140), now=150) or ()
+    assert (one.longest, one.n_days) == (DAY, 30)
+
+
+def test_of_files_read_on_four_days_nobody_knows_how_often() -> None:
+    assert read(now=9) is None
+    assert read(0, 0.1, 0.2, 0.3, 0.4, 90, 200, now=9_000) is None
+
+
+def test_the_last_answers_of_many_are_counted_with_those_before() -> None:
+    attempts = [Attempt(NOON + hour * HOUR, NOON + hour * HOUR) for hour in range(3)]
+    (one,) = late(attempts, NOON + 2 * DAY, least=DAY, n_before=500)
+    assert one.n_answers == 503
