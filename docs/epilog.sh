@@ -10,7 +10,8 @@
 : "${MAIL_DOMAIN:=}"                                 # empty: to the local user
 : "${SECONDS_MOST:=30}"
 : "${AT_ONCE:=4}"
-: "${LOCKS:=/run/lock/faultline-epilog}"
+[ "$(id -u)" = 0 ] && own=/run || own=/run/lock      # all may write into /run/lock
+: "${LOCKS:=$own/faultline-epilog}"
 : "${MOST_BYTES:=4194304}"                           # of the end of a log
 : "${MOST_KB:=4194304}"                              # of memory
 
@@ -40,7 +41,10 @@ end_of_log() {
 }
 
 # One of a few places, so that a thousand jobs that end together start no thousand processes.
-mkdir -p "$LOCKS" && chmod 700 "$LOCKS" || exit 0
+# In a folder of somebody else, or one that others can write into, a place may be a link.
+LOCKS=${LOCKS%/}
+mkdir -p -m 700 "$LOCKS" && [ -d "$LOCKS" ] && [ ! -L "$LOCKS" ] || exit 0
+case "$(stat -c '%u %a' "$LOCKS")" in "$(id -u) 700" | "$(id -u) 2700") ;; *) exit 0 ;; esac
 place=0
 while :; do
     place=$((place + 1))

@@ -42,7 +42,7 @@ class Site:
             f'cd "{ROOT}" && PYTHONPATH="{ROOT}" exec "{sys.executable}" -m app.cli "$@"',
         )
 
-    def ends(self, **said: str) -> float:
+    def ends(self, *how: str, **said: str) -> float:
         """A job ends; seconds that its epilog takes."""
         environment = {
             "PATH": os.environ["PATH"], "SLURM_JOB_ID": "7", "SLURM_JOB_USER": getpass.getuser(),
@@ -53,7 +53,7 @@ class Site:
             "SENDMAIL": str(self.folder / "sendmail"), "MAIL_DOMAIN": "example.org",
         } | said  # fmt: skip
         begun = time.monotonic()
-        done = subprocess.run([EPILOG], env=environment, capture_output=True, check=False)
+        done = subprocess.run([EPILOG, *how], env=environment, capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
         return time.monotonic() - begun
 
@@ -113,6 +113,24 @@ def test_where_anything_is_missing_the_job_ends_as_ever(site: Site, said: dict[s
     program(site.folder / "faultline", 'cat > /dev/null; echo "The log does not say what failed"')
     assert site.ends(**said) < 5.0
     assert site.mailed(0.3) is None
+
+
+@pytest.mark.parametrize("folder", ["missing", "own", "open to all", "a link"])
+def test_locks_are_made_in_a_folder_that_is_its_own_alone(site: Site, folder: str) -> None:
+    program(site.folder / "faultline", 'cat > /dev/null; echo "The log says gpu_memory"')
+    locks, victim = site.folder / "locks", site.folder / "victim"
+    victim.write_text("kept")
+    real = site.folder / "elsewhere" if folder == "a link" else locks
+    if folder != "missing":
+        real.mkdir()
+        real.chmod(0o777 if folder == "open to all" else 0o700)
+    if folder == "a link":
+        locks.symlink_to(real)
+    if folder in ("a link", "open to all"):
+        (real / "1").symlink_to(victim)
+    site.ends("work", LOCKS=f"{locks}/")
+    assert victim.read_text() == "kept"
+    assert site.mail.exists() == (folder in ("missing", "own"))
 
 
 @pytest.mark.slow

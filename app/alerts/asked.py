@@ -12,6 +12,7 @@ from app.alerts.rule import select, shares
 from app.alerts.rules import rules
 from app.answers.content import Answer
 from app.answers.described import Rows, field
+from app.ask import of_store
 from app.words import moments, numbers
 from app.words.addresses import Place
 from data.alerts import Alerts
@@ -111,6 +112,13 @@ def past(ask: Ask, rule: Rule, now: datetime, cluster: str | None = None) -> Pas
     return Past(rule, max(0.0, known), tuple(ordered), tuple(blind))
 
 
+def past_of(store: Store, rule: Rule, now: datetime, cluster: str | None = None) -> Past:
+    """The same, of the records as they are: names are replaced in what comes out, for a rule writes
+    sentences of what it reads.
+    """
+    return past(of_store(store), rule, now, cluster)
+
+
 EPISODES = (
     field("raised_at", "Would have told", "time", of="episode.raised_at"),
     field("since_at", "So since", "time", of="episode.since_at"),
@@ -132,7 +140,11 @@ def sentence(found: Past) -> str:
 
 def answer(ask: Ask, name: str, now: datetime, cluster: str | None = None) -> Answer:
     """What would a rule have told in the past 90 days?"""
-    found = past(ask, rule_of(name), now, cluster)
+    return of_past(past(ask, rule_of(name), now, cluster))
+
+
+def of_past(found: Past) -> Answer:
+    """What a rule would have told, shown."""
     shown = Rows(EPISODES, found.told)
     blind = tuple(f"{cluster}: {why}" for cluster, why in found.blind)
     return Answer(
@@ -148,7 +160,7 @@ def answer(ask: Ask, name: str, now: datetime, cluster: str | None = None) -> An
         ),
         notes=blind if found.told or len(blind) > 1 else (),
         record={
-            "rule": name,
+            "rule": found.rule.name,
             "days": round(found.days, 3),
             "would_have_fired": None if found.blind and not found.told else len(found.told),
             "episodes": shown.records(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from time import monotonic
@@ -34,6 +34,8 @@ KEPT = timedelta(days=365)
 """Of alerts that are resolved, and of what was told of them."""
 AT_ONCE = 8
 """Receivers that are told side by side."""
+MOST_ROUNDS = 5
+"""In a row, while something new waits."""
 _IN_A_ROW = 3
 """Failures after which a receiver that answers is asked no more in a round."""
 _UNKNOWN_THERE = "the opening was not delivered, so its end is not told"
@@ -85,6 +87,10 @@ def deliver(
     """Sends what waits and may be sent now; tells Alertmanager again what is open; removes what
     is older than a year.
 
+    What others queue meanwhile, and an end behind its beginning, is sent too: whoever finds that
+    this process sends has queued before it looked, so this one looks again after it has freed the
+    lock. A receiver that failed is left alone.
+
     Raises
     ------
     StoreError
@@ -95,22 +101,23 @@ def deliver(
     managers = [one for one in site.alerts.receivers if one.kind == "alertmanager"]
     if not managers and not queue.waiting(now):
         return Round()
+    rounds = _Rounds(queue, site, limits, clock)
     with queue.sending() as may:
         if not may:
             return Round(is_elsewhere=True)
-        waiting = sorted(queue.waiting(now), key=lambda one: one.receiver)  # stable: oldest first
-        failed = queue.failed_of(one.message["first"] for one in waiting)
-        by_name = {receiver.name: receiver for receiver in site.alerts.receivers}
-        rounds = [
-            _Round(queue, site, by_name.get(name), tuple(each), failed, limits, clock)
-            for name, each in groupby(waiting, lambda one: one.receiver)
-        ]
+        done = rounds.next()
+        first = queue.first_told() if managers else []
         standing = [_Standing(receiver, limits, now) for receiver in managers]
-        with ThreadPoolExecutor(AT_ONCE, "deliveries") as pool:
-            done = list(pool.map(_Round.run, rounds))
-            first = queue.first_told() if standing else []
+        with ThreadPoolExecutor(AT_ONCE, "alertmanagers") as pool:
             list(pool.map(lambda one: one.tell(first), standing))
-        return sum(done, Round())
+    for _ in range(MOST_ROUNDS - 1):
+        if not rounds.waiting():
+            break
+        with queue.sending() as may:
+            if not may:
+                break
+            done += rounds.next()
+    return done
 
 
 def wait_s(delivery_id: str, n_tries: int) -> float:
@@ -139,6 +146,46 @@ class _Standing:
         own = [one for one in first if one.receiver == self.receiver.name]
         if own:
             alertmanager.send_again(self.receiver, own, self.now, timeout_s=self.limits.timeout_s)
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Rounds in a row, in which each message is looked at once."""
+
+    queue: Deliveries
+    site: Site
+    limits: Limits
+    clock: Callable[[], datetime]
+    seen: set[str] = field(default_factory=set)
+    """Ids of messages."""
+    left: set[str] = field(default_factory=set)
+    """Names of receivers that are left alone, for one try was in vain."""
+
+    def waiting(self) -> list[Delivery]:
+        """What may be sent now and was not looked at yet, by receiver, the oldest first."""
+        new = [
+            one
+            for one in self.queue.waiting(self.clock())
+            if one.delivery_id not in self.seen and one.receiver not in self.left
+        ]
+        return sorted(new, key=lambda one: one.receiver)
+
+    def next(self) -> Round:
+        """Sends it."""
+        waiting = self.waiting()
+        self.seen.update(one.delivery_id for one in waiting)
+        failed = self.queue.failed_of(one.message["first"] for one in waiting)
+        by_name = {receiver.name: receiver for receiver in self.site.alerts.receivers}
+        by_receiver = {
+            name: _Round(
+                self.queue, self.site, by_name.get(name), (*each,), failed, self.limits, self.clock
+            )
+            for name, each in groupby(waiting, lambda one: one.receiver)
+        }
+        with ThreadPoolExecutor(AT_ONCE, "deliveries") as pool:
+            done = list(pool.map(_Round.run, by_receiver.values()))
+        self.left.update(name for name, one in zip(by_receiver, done, strict=True) if one.n_again)
+        return sum(done, Round())
 
 
 @dataclass(frozen=True)

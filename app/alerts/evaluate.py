@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from app.alerts.deliver import Round
     from app.ask import Ask
+    from app.reports.redaction import Names
     from data.alerts import Delivery, Figure
     from data.site import Site
 
@@ -57,6 +58,10 @@ class Evaluation:
     """Rule -> cluster -> why it could not be judged."""
     sent: Round | None
     """What was sent, and what was not; None where there is nobody to tell."""
+
+    def redacted(self, names: Names) -> Evaluation:
+        """The same without names of people."""
+        return replace(self, alerts=life.redacted(self.alerts, names))
 
 
 def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from app.alerts.rule import Episode, Rule
+    from app.reports.redaction import Names
 
 State = Literal["open", "acknowledged", "muted", "resolved"]
 
@@ -64,6 +65,15 @@ class Said:
         made = (Annotation(*row) for row in annotations)
         return cls({(one.target, one.field): one for one in made})
 
+    def redacted(self, names: Names) -> Said:
+        """The same without names of people, of things as `redacted` alerts call them."""
+        return Said(
+            {
+                (names.target(target), field): names.annotation(said)
+                for (target, field), said in self.words.items()
+            }
+        )
+
     def muted_until(self, target: str, now: datetime) -> datetime | None:
         """Until when nobody wants to hear of a thing or rule; None where nobody said so."""
         said = self.words.get((target, SNOOZED_UNTIL))
@@ -90,6 +100,11 @@ class Said:
             return None
         early = said.made_at < alert.since_at and not alert.target.startswith("incident:")
         return None if early else said
+
+
+def redacted(alerts: Iterable[Alert], names: Names) -> tuple[Alert, ...]:
+    """Alerts without names of people, in what they are about too."""
+    return tuple(replace(names.alert(one), target=names.target(one.target)) for one in alerts)
 
 
 def state_of(alert: Alert, said: Said, now: datetime) -> State:

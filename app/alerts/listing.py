@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from app.alerts.evaluate import Evaluation
     from app.alerts.rule import Rule
     from app.answers.content import Table
+    from app.reports.redaction import Names
     from data.site_alerts import AlertSettings
     from data.state import Annotation
     from data.store import Store
@@ -59,6 +60,15 @@ class Known:
     def receivers(self) -> int:
         """How many could be told."""
         return len(self.settings.receivers)
+
+    def redacted(self, names: Names) -> Known:
+        """The same without names of people."""
+        return replace(
+            self,
+            alerts=life.redacted(self.alerts, names),
+            said=self.said.redacted(names),
+            deliveries=tuple(map(names.delivery, self.deliveries)),
+        )
 
     def blind(self, rule: str) -> list[str]:
         """Why a rule could not be judged when it was last asked: each reason once, with its

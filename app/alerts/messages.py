@@ -59,6 +59,8 @@ def made(
             continue
         names = pseudonyms() if receiver.redact else Names()
         message = _message(alert, event, site, rules, names) | {"synthetic": synthetic}
+        if receiver.redact:  # a hash of names, without a key: a guess could be tested
+            message["target"] = None
         if receiver.kind == "mail" and OWNER in receiver.to:
             message["to"] = receiver.to.replace(OWNER, alert.owner or "")
         made_id = delivery_id(alert.alert_id, event, receiver.name)
@@ -115,6 +117,7 @@ def _message(
     """What is told, the same for every receiver that gets the same names."""
     rule = next((rules[name] for name in alert.rules if name in rules), None)
     first = alert.rules[0] if alert.rules else ""
+    readable = names.alert(alert)
     return {
         "event": event,
         "alert_id": alert.alert_id,
@@ -128,10 +131,10 @@ def _message(
         "opened_at": alert.opened_at,
         "escalated_at": alert.escalated_at,
         "resolved_at": alert.resolved_at,
-        "sentence": names.text(alert.sentence),
+        "sentence": readable.sentence,
         "means": "" if rule is None else rule.means,
         "to_do": "" if rule is None else rule.to_do,
-        "owner": alert.owner and names.user(alert.owner),
+        "owner": readable.owner,
         "link": _link(alert, site, names),
         "labels": {
             "alertname": first,

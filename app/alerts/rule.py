@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from app.ask import Ask
+    from app.reports.redaction import Names
     from data.filters import Selection
     from data.site_alerts import AlertSettings
 
@@ -75,6 +76,16 @@ class Episode:
     """User whose run or job it is; None where that is nobody's, or not known."""
     severity: Severity | None = None
     """Where it is another one than the rule's."""
+
+    def redacted(self, names: Names) -> Episode:
+        """The same without names of people."""
+        return replace(
+            self,
+            target=names.target(self.target),
+            sentence=names.sentence(self.sentence, self.owner, self.named),
+            named=names.named(self.named),
+            owner=self.owner and names.user(self.owner),
+        )
 
 
 @dataclass(frozen=True)

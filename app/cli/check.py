@@ -45,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         store, ask = options.asking(arguments)
         options.known("cluster", arguments.cluster, ask(asked.clusters))
-        answer = asked.answer(ask, arguments.backtest, now, cluster=arguments.cluster)
+        rule = asked.rule_of(arguments.backtest)
+        answer = asked.of_past(ask(asked.past_of, rule, now, arguments.cluster))
         terminal.write(answer, arguments.format, **terminal.synthetic(store))
         return 0
 

@@ -12,7 +12,7 @@ from base64 import b32encode
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from data.alerts import Alert
+from data.alerts import Alert, Delivery
 from data.queries import targets as stored
 from data.state import Annotation, State
 from data.tables import people
@@ -34,6 +34,8 @@ _HOME = re.compile(
     r"(?:/(?:home\d*|homes|users?|Users|u|people|scratch)/|(?<![\w/.])~)([^\W_][\w.-]*)"
 )
 """Owners of home folders, known or not."""
+_MAILBOX = re.compile(r"([^\s<>@,;:\"'()\[\]]+)@(?=[\w\[])")
+"""Whose an address of mail is."""
 _PIECE = re.compile(r"[^\W_]+")
 _IDS = ("job_id", "run_id")
 """Fields of results that hold an id."""
@@ -75,6 +77,19 @@ class Names:
         """What a record says."""
         return text
 
+    def target(self, text: str) -> str:
+        """What an alert is about."""
+        return text
+
+    def named(self, named: Mapping[str, str]) -> dict[str, str]:
+        """What an address names."""
+        writers = self._of_addresses()
+        return {key: writers.get(key, str)(name) for key, name in named.items()}
+
+    def sentence(self, text: str, owner: str | None, named: Mapping[str, str]) -> str:  # noqa: ARG002
+        """What is said of a thing, whose owner and address are known."""
+        return text
+
     def frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows of the store."""
         return rows.assign(**{c: rows[c].map(write) for c, write in self._writers(rows)})
@@ -94,6 +109,10 @@ class Names:
             return self.annotation(value)
         if isinstance(value, Alert):
             return self.alert(value)
+        if isinstance(value, Delivery):
+            return self.delivery(value)
+        if hasattr(value, "redacted"):  # of a layer above, it knows what in it names people
+            return value.redacted(self)
         if isinstance(value, dict):
             known = self.row(value) if "cluster" in value else value
             return {key: self.result(each) for key, each in known.items()}
@@ -118,14 +137,19 @@ class Names:
         )
 
     def alert(self, one: Alert) -> Alert:
-        """What a rule told."""
-        writers = {"user": self.user, "run": self.id, "job": self.id, "account": self.account}
+        """What a rule told; what people call it by (its target) stays."""
         return replace(
             one,
             owner=one.owner and self.user(one.owner),
-            sentence=self.text(one.sentence),
-            named={key: writers.get(key, str)(name) for key, name in one.named.items()},
+            sentence=self.sentence(one.sentence, one.owner, one.named),
+            named=self.named(one.named),
+            resolved_by=one.resolved_by and self.user(one.resolved_by),
         )
+
+    def delivery(self, one: Delivery) -> Delivery:
+        """What a receiver said of a message: mail servers repeat the address."""
+        owner = one.message.get("to", "").partition("@")[0]
+        return replace(one, said=one.said and self.sentence(one.said, owner or None, {}))
 
     def nested(self, value: Any) -> Any:
         """Texts anywhere inside evidence."""
@@ -136,6 +160,10 @@ class Names:
         if isinstance(value, dict):
             return {key: self.nested(each) for key, each in value.items()}
         return value
+
+    def _of_addresses(self) -> dict[str, Callable[[str], str]]:
+        """What writes that of an address which names people."""
+        return {"user": self.user, "run": self.id, "job": self.id, "account": self.account}
 
     def _writers(self, columns: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         """The columns there are that name people, and what writes their values."""
@@ -185,6 +213,39 @@ class Pseudonyms(Names):
             return self.text(text)
         name, *again = name.rsplit("#", 1)  # of a run whose id came again
         return "#".join([f"{self.account(namespace)}/{self.job(name)}", *again])
+
+    def target(self, text: str) -> str:
+        """Keyed anew where it is a hash of names: without a key a guess could be tested."""
+        kind, dash, digest = text.rpartition("-")
+        if not (dash and text.startswith("action:")):
+            return text
+        keyed = hmac.digest(self._key, digest.encode(), "sha256").hex()
+        return f"{kind}-{keyed[: len(digest)]}"
+
+    def sentence(self, text: str, owner: str | None, named: Mapping[str, str]) -> str:
+        """A text without the names of the store, without the owner and what the address names even
+        where that is a number, and without whose mail it is.
+        """
+        writers = self._of_addresses()
+        stated = {name: writers[key](name) for key, name in named.items() if key in writers}
+        stated |= {owner: self.user(owner)} if owner else {}
+        exact = {
+            name: written
+            for name, written in stated.items()
+            if name and written != name and self.text(name) == name
+        }
+        exact |= {
+            box[1]: self.user(box[1])
+            for box in _MAILBOX.finditer(text)
+            if self.text(box[1]) == box[1]
+        }
+        if not exact:
+            return self.text(text)
+        names = "|".join(re.escape(name) for name in sorted(exact, key=len, reverse=True))
+        whole = re.compile(rf"(?<![^\W_])(?<!\d[.,])({names})(?![^\W_])(?![.,]\d)")
+        parts = whole.split(text)  # what lies between, and each name
+        written = [exact[part] if n % 2 else self.text(part) for n, part in enumerate(parts)]
+        return "".join(written)
 
     def text(self, text: str) -> str:
         """A record without the names of the store, and without the owners of home folders."""

@@ -6,12 +6,14 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote, urlsplit
 
 from data.posting import Most, UnansweredError, post
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from data.posting import Posted
 
@@ -21,6 +23,8 @@ MOST_SAID = 200
 """Characters that are kept of what a receiver said."""
 LONGEST_WAIT_S = 24 * 3_600.0
 """That a receiver may ask for."""
+SECRET_FROM = 8
+"""Characters of a part of an address from which on it is taken for a key."""
 _AGAIN = frozenset({408, 425, 429})
 """Statuses of a request that may do better later (RFC 9110, 8470, 6585)."""
 _ASKED_TO_WAIT = frozenset({429, 503})
@@ -43,25 +47,36 @@ class Answered:
 
 
 def told_by_http(
-    address: str, message: Any, timeout_s: float, headers: Mapping[str, str] | None = None
+    address: str,
+    message: Any,
+    timeout_s: float,
+    headers: Mapping[str, str] | None = None,
+    *,
+    is_secret: bool = False,
 ) -> Answered:
-    """What a server answers to a message of JSON, or to one that is bytes already."""
+    """What a server answers to a message of JSON, or to one that is bytes already.
+
+    Servers repeat the address in what they say: where it `is_secret` the status alone is kept, of
+    others the text without the address.
+    """
     body = message if isinstance(message, bytes) else json.dumps(message).encode()
     sent = {"Content-Type": "application/json", **(headers or {})}
     try:
-        return of_status(post(address, body, sent, Most(timeout_s, MOST_BYTES)))
+        posted = post(address, body, sent, Most(timeout_s, MOST_BYTES))
     except UnansweredError as error:
         return Answered(None, str(error), is_known=not error.reached, is_down=True)
+    text = "" if is_secret else posted.content.decode("utf-8", "replace")
+    return of_status(posted, _without(address, text))
 
 
-def of_status(posted: Posted, now: datetime | None = None) -> Answered:
-    """What an answer means: its status decides, whatever comes after it.
+def of_status(posted: Posted, text: str = "", now: datetime | None = None) -> Answered:
+    """What an answer means: its status decides, whatever comes after it; `text` is told with it.
 
     A server that fails (5xx) has said that it did not take the message. A redirect is not
     followed: where it leads to may be anybody's.
     """
     status = posted.status
-    said = f"answers {status} {one_line(posted.content.decode('utf-8', 'replace'))}".strip()
+    said = f"answers {status} {one_line(text)}".strip()
     if 200 <= status < 300:
         return Answered("delivered", said)
     if status in _ASKED_TO_WAIT:
@@ -80,6 +95,31 @@ def one_line(text: str) -> str:
     """
     line = " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split())
     return line if len(line) <= MOST_SAID else f"{line[:MOST_SAID]}..."
+
+
+def _without(address: str, text: str) -> str:
+    """A text without an address and its parts, as servers write them.
+
+    >>> _without("http://a/in/0123456789?k=v", "No http://a/in/0123456789; POST /in/0123456789?k=v")
+    'No http://a...; POST ...'
+    """
+    for part in sorted(_parts(address), key=len, reverse=True):
+        for written in (part, unquote(part), escape(part)):
+            text = text.replace(written, "...")
+    return text
+
+
+def _parts(address: str) -> Iterator[str]:
+    """An address, its path and query, and what in them may be a key."""
+    parts = urlsplit(address)
+    yield address
+    path = parts.path.rstrip("/")
+    if path:
+        yield from (path, parts.path)
+    if parts.query:
+        yield from (f"{parts.path}?{parts.query}", parts.query)
+    pieces = [*path.split("/"), *(pair.partition("=")[2] for pair in parts.query.split("&"))]
+    yield from (piece for piece in pieces if len(piece) >= SECRET_FROM)
 
 
 def _seconds(header: str | None, now: datetime) -> float | None:

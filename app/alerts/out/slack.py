@@ -20,7 +20,7 @@ MOST_HEADER, MOST_TEXT = 150, 3_000
 
 def send(receiver: Receiver, delivery: Delivery, site: Site, *, timeout_s: float) -> Answered:  # noqa: ARG001
     """What Slack answers."""
-    return told_by_http(receiver.address, form(delivery.message), timeout_s)
+    return told_by_http(receiver.address, form(delivery.message), timeout_s, is_secret=True)
 
 
 def form(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _MARKS = re.compile(r"[\\`*_\[\]<>#|~]")
 
 def send(receiver: Receiver, delivery: Delivery, site: Site, *, timeout_s: float) -> Answered:  # noqa: ARG001
     """What the workflow answers."""
-    return told_by_http(receiver.address, form(delivery.message), timeout_s)
+    return told_by_http(receiver.address, form(delivery.message), timeout_s, is_secret=True)
 
 
 def form(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -170,8 +170,7 @@ def test_nobody_hears_of_an_end_before_its_beginning(tmp_path: Path, hook: fault
     keep(state, *told)
     hook.answer = says(200)
     assert sent(tmp_path, where) == Round()
-    sent(tmp_path, where, timedelta(minutes=1))
-    sent(tmp_path, where, timedelta(minutes=1))
+    assert sent(tmp_path, where, timedelta(minutes=1)) == Round(n_delivered=2)
     assert [one["event"] for one in hook.messages] == ["opened", "opened", "resolved"]
     assert hook.messages[2]["first"] == hook.messages[0]["id"]
 
@@ -185,8 +184,7 @@ def test_who_never_heard_of_it_does_not_hear_of_its_end(
     told = made(over, "resolved", where, RULES, Names, earlier=state.deliveries())
     keep(state, *told)
     hook.answer = says(400)
-    sent(tmp_path, where)
-    assert sent(tmp_path, where) == Round(n_refused=1)
+    assert sent(tmp_path, where) == Round(n_refused=2)
     assert len(hook.took) == 1
     assert state.deliveries()[0].said == "the opening was not delivered, so its end is not told"
 
@@ -222,6 +220,58 @@ def test_only_one_process_sends(tmp_path: Path, hook: faults.Receiver) -> None:
         assert may
         assert sent(tmp_path, where) == Round(is_elsewhere=True)
     assert sent(tmp_path, where) == Round(n_delivered=1)
+
+
+def test_what_is_queued_while_another_sends_is_sent_by_it(
+    tmp_path: Path, hook: faults.Receiver
+) -> None:
+    where = to(hook)
+    queued(tmp_path, where, alert("a0"))
+    elsewhere = []
+
+    def queues_one_more(connection: Any) -> None:
+        if len(hook.took) == 1:
+            queued(tmp_path, where, alert("a1"))
+            elsewhere.append(sent(tmp_path, where))
+        says(200)(connection)
+
+    hook.answer = queues_one_more
+    assert sent(tmp_path, where, limits=Limits(timeout_s=5)) == Round(n_delivered=2)
+    assert elsewhere == [Round(is_elsewhere=True)]
+
+
+def test_a_receiver_that_failed_is_left_alone_though_something_new_waits(
+    tmp_path: Path, hook: faults.Receiver
+) -> None:
+    where = to(hook)
+    queued(tmp_path, where, alert("a0"))
+
+    def queues_one_more(connection: Any) -> None:
+        queued(tmp_path, where, alert("a1"))
+        says(500)(connection)
+
+    hook.answer = queues_one_more
+    assert sent(tmp_path, where, limits=Limits(timeout_s=5)) == Round(n_again=1)
+
+
+SECRET = "/services/T0/B0/SECRETKEY?sig=0123456789"
+SAID = {
+    "slack": "answers 404",
+    "teams": "answers 404",
+    "webhook": "answers 404 Cannot POST ..., no ...",
+}
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_an_address_that_a_receiver_repeats_is_kept_nowhere(
+    tmp_path: Path, hook: faults.Receiver, kind: str
+) -> None:
+    hook.answer = says(404, f"Cannot POST {SECRET}, no SECRETKEY")
+    where = site(Receiver("team", kind, f"{hook.url}{SECRET}"))
+    state = queued(tmp_path, where, alert())
+    assert sent(tmp_path, where, limits=Limits(timeout_s=5)) == Round(n_refused=1)
+    assert state.deliveries()[0].said == SAID[kind]
+    assert "SECRETKEY" not in str(Audit(tmp_path).entries())
 
 
 def test_a_process_that_ends_between_sending_and_noting_sends_the_same_again(

@@ -111,6 +111,8 @@ def test_a_receiver_without_names_gets_pseudonyms_and_a_link_that_names_nobody()
     for name in ("ann", "physics", "pretrain"):
         assert name not in str({**hidden.message, "labels": 0})
     assert hidden.message["owner"] == pseudonyms().user("ann")
+    assert plain.message["target"] == about.target
+    assert hidden.message["target"] is None, "a hash of names without a key: a guess can be tested"
     assert hidden.message["link"].endswith("my_runs?period=all&node=n7&cluster=c")
 
 

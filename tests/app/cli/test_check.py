@@ -139,6 +139,31 @@ def test_a_rule_that_is_off_is_not_asked_and_one_that_is_unknown_is_told(
     assert (wrong.code, "no open alert" in wrong.err) == (2, True)
 
 
+def test_a_cluster_that_the_store_does_not_hold_is_told(
+    collected: Path, faultline: Callable[..., Any]
+) -> None:
+    receiver = '[[alerts.receiver]]\nname = "ops"\naddress = "http://a.example/"\n'
+    stated = f"[alerts.targets.c]\nettr = 0.9\n[alerts.targets.cc]\n{receiver}"
+    (collected / "site.toml").write_text(f'{stated}clusters = ["c", "d"]\n')
+    said = faultline("config", "check", "--store", collected).err
+    assert "[alerts] targets: no cluster is called 'cc': did you mean 'c'?" in said
+    assert "[alerts] clusters of the receiver ops: no cluster is called 'd'" in said
+    assert said.count("no cluster is called") == 2
+
+
+def test_redacted_an_alert_keeps_its_state_and_its_target_is_keyed(
+    collected: Path, faultline: Callable[..., Any]
+) -> None:
+    evaluate.evaluate(collected, now=datetime.now(UTC) + LATER)
+    (alert,) = faultline("alerts", "--store", collected).json["alerts"]
+    faultline("alerts", "--mute", alert["alert_id"], "--store", collected)
+    (shown,) = faultline("alerts", "--redact", "--store", collected).json["alerts"]
+    assert shown["state"] == "muted"
+    assert shown["target"] != alert["target"]
+    (checked,) = faultline("check", "--redact", "--store", collected).json["alerts"]
+    assert (checked["target"], checked["alert_id"]) == (shown["target"], alert["alert_id"])
+
+
 @pytest.mark.slow
 def test_a_server_asks_the_rules_where_no_ingest_comes(collected: Path) -> None:
     before = Alerts(collected).last_evaluated()

@@ -95,6 +95,28 @@ def test_a_mistake_is_named_with_its_file(
     assert str(tmp_path / "site.toml") in told
 
 
+def test_rules_and_clusters_that_nobody_knows_are_told(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    text = """[alerts]
+off = ["new_lemno", "hang"]
+[alerts.targets.alsp]
+ettr = 0.9
+[[alerts.receiver]]
+name = "team"
+address = "http://a.example/"
+rules = ["nolemon"]
+clusters = ["alsp"]
+"""
+    (tmp_path / "site.toml").write_text(text, encoding="utf-8")
+    said = faultline("config", "check", "--store", tmp_path)
+    assert said.code == 0
+    assert "[alerts] off: no rule is called 'new_lemno': did you mean 'new_lemon'?" in said.err
+    assert "[alerts] rules of the receiver team: no rule is called 'nolemon'" in said.err
+    assert said.err.count("no rule is called") == 2
+    assert "no cluster" not in said.err, "no store says which there are"
+
+
 def test_a_folder_that_is_not_there_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     assert "is no folder" in refused("config", "check", "--store", tmp_path / "none")
 

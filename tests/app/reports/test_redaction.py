@@ -6,7 +6,8 @@ import io
 import json
 import re
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
@@ -18,10 +19,12 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 
 from app.actions import Options, ingest_files
+from app.alerts.rule import Episode
 from app.ask import of_store
 from app.reports import kinds, redaction
 from app.reports.redaction import Hidden, Pseudonyms, redacting
 from app.show import files
+from data.alerts import Alert, Delivery
 from data.filters import Selection
 from data.queries.targets import People
 from data.state import Annotation, State
@@ -212,6 +215,46 @@ def test_what_is_asked_by_a_redacting_ask_names_nobody(awkward: Store) -> None:
     assert result.said[0].value == f"{names.user('ann')}: mine"
     assert result.titles == {"user": "The program of ann"}, "words of analytics name nobody"
     assert redacting(ask, redaction.Names())(_result).row["note"] == "ask ann"
+
+
+def _alert(sentence: str, owner: str, **named: str) -> Alert:
+    return Alert(
+        "a1", "action:hang-0123456789ab", ("hang",), "c", "critical", sentence, "my_runs", named,
+        owner, *["2026-01-01T00:00:00+00:00"] * 3, resolved_by="ann",
+    )  # fmt: skip
+
+
+def test_an_alert_names_nobody_neither_its_owner_nor_who_resolved_it() -> None:
+    names = _names(users={"ann", "10042", "8"}, jobs={"pretrain"})
+    shown = names.result(_alert("pretrain of 10042 hangs", "10042", user="10042", run="917"))
+    number = names.user("10042")
+    assert shown.sentence == f"{names.job('pretrain')} of {number} hangs"
+    assert (shown.owner, shown.resolved_by) == (number, names.user("ann"))
+    assert shown.named == {"user": number, "run": "917"}
+    others = "110042 steps, 10,042.5 s, 1.10042 and run 917"
+    assert names.result(_alert(others, "10042", run="917")).sentence == others
+    uid = names.result(_alert("8 fails on 1,8 and 8.5", "8"))
+    assert uid.sentence == f"{names.user('8')} fails on 1,8 and 8.5"
+
+
+def test_an_episode_in_a_named_tuple_or_not_names_nobody() -> None:
+    names, at = _names(users={"ann"}), datetime(2026, 1, 1, tzinfo=UTC)
+    one = Episode("action:hang-0123456789ab", at, at, None, "that of ann", "my_runs", owner="ann")
+    (shown,) = names.result((one,))
+    assert (shown.sentence, shown.owner) == (f"that of {names.user('ann')}", names.user("ann"))
+    assert shown.target == names.target(one.target) != one.target
+    assert re.fullmatch(r"action:hang-[0-9a-f]{12}", shown.target)
+    assert names.target("incident:i1") == "incident:i1"
+
+
+def test_what_a_mail_server_says_names_nobody() -> None:
+    names = _names(users={"ann", "10042"})
+    one = Delivery("d", "a1", "opened", "owners", {"to": "10042@a.example"}, "", outcome="refused")
+    said = "550 <bob.x@a.example>: no 10042; ann@a.example"
+    shown = names.result(replace(one, said=said)).said
+    wanted = [names.user(name) for name in ("bob.x", "10042", "ann")]
+    assert shown == "550 <{}@a.example>: no {}; {}@a.example".format(*wanted)
+    assert names.result(one).said is None
 
 
 def test_the_key_is_made_once(tmp_path: Path) -> None:
