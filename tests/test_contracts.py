@@ -24,7 +24,7 @@ OF_LIBRARY = {
     "uvicorn": "app.server",
     "requests": "",
     "urllib": (
-        "app.answers app.server app.show app.words data.collect data.posting "
+        "app.alerts app.answers app.server app.show app.words data.collect data.posting "
         "data.site data.site_alerts"
     ),
     "socket": "app.server data.collect",

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+from app.alerts import asked
 from app.alerts.rule import Watch
 from app.alerts.rules import large_job
 from app.ask import of_store
+from app.reports.redaction import names, redacting
 from data.filters import Selection
 from data.publish import writer
 from data.site_alerts import AlertSettings
@@ -75,3 +77,14 @@ def test_of_a_small_cluster_or_one_of_unknown_size_it_is_large_from_128_gpus_on(
 def test_what_site_toml_states_counts(store: Store) -> None:
     assert told(store, "listed", 128) == ["128", "599", "600"]
     assert told(store, "unknown", 599) == ["599", "600"]
+
+
+def test_a_redacted_back_test_tells_the_same_and_names_nobody(store: Store) -> None:
+    now = START + timedelta(days=30)
+    ask = of_store(store)
+    plain = ask(asked.past_of, large_job.RULE, now, "small")
+    shown = redacting(ask, names(store, redact=True))(asked.past_of, large_job.RULE, now, "small")
+    assert [one.episode.owner for one in plain.told] == ["ann"] * 3
+    hidden = names(store, redact=True).user("ann")
+    assert [one.episode.owner for one in shown.told] == [hidden] * 3
+    assert "ann" not in str(asked.of_past(shown))
