@@ -1,0 +1,237 @@
+"""The engine of one machine: DuckDB runs what ibis compiles, a stretch of time after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+import ibis
+
+from data.metric_kinds import metric_kind
+from data.publish.schema import literal
+from data.reduce import metrics
+from data.reduce.inputs import PARQUET
+from data.reduce.manifest import Surveyed
+from data.reduce.scan import REJECTED, SKIPPED, scan, shape_of, told_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    import ibis.expr.types as ir
+
+    from data.reduce.inputs import Partition
+    from data.reduce.scan import Period, Shape
+
+MOST_ROWS = 20_000_000
+"""Samples that are reduced at once: what bounds the memory."""
+MINUTES, HOURS, CHANGES = "minutes", "hours", "changes"
+NO_LAST = "none"
+"""Instead of a hash, where a day ends without a counter."""
+_SERIES = ", ".join(metrics.SERIES)
+_NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
+_NO_SAMPLE = f"""SELECT {", ".join(f"'' AS {name}" for name in metrics.SERIES)},
+  0::BIGINT AS at_us, 0::DOUBLE AS value LIMIT 0"""
+
+
+class Written(NamedTuple):
+    """What was made of a stretch of time."""
+
+    files: dict[str, int]
+    """minutes, hours, changes -> rows; each in a file of that name, none where there are none."""
+    rows_in: int
+    repeated: int
+
+
+class DuckDBEngine:
+    """Reads partitions, and reduces their samples; what it lays aside goes with it."""
+
+    def __init__(self, aside: Path, zone: str, cluster: str | None) -> None:
+        self._aside, self._cluster = aside, cluster
+        self._aside.mkdir(parents=True)
+        self._connection = duckdb.connect(config={"temp_directory": str(aside / "spilled")})
+        self._connection.execute(f"SET TimeZone = {literal(zone)}")
+        self._connection.execute("SET preserve_insertion_order = false")
+        self._shapes: dict[str, Shape] = {}
+        self._unfolded: dict[str, Path] = {}
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        self._connection.close()
+        shutil.rmtree(self._aside, ignore_errors=True)
+
+    def survey(self, partition: Partition) -> Surveyed:
+        """Counts the rows of a partition: what becomes of them, and of which hours they are.
+
+        Raises
+        ------
+        SourceError
+            Where it cannot be read.
+        """
+        hour = "at_us - ((at_us % {0}) + {0}) % {0}".format(metrics.HOUR_US)
+        with told_of(partition.path):
+            rows = self._connection.execute(
+                f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
+                      CASE WHEN verdict IS NULL THEN metric END AS metric, count(*),
+                      count(*) FILTER (is_local)
+                    FROM ({self._rows(partition)}) GROUP BY ALL ORDER BY ALL"""
+            ).fetchall()
+        counts: dict[str, dict[str, int]] = {REJECTED: {}, SKIPPED: {}}
+        hours: defaultdict[str, int] = defaultdict(int)
+        for verdict, hour_us, _, n, _ in rows:
+            if verdict is None:
+                hours[str(hour_us)] += n
+            else:
+                begin = REJECTED if verdict.startswith(REJECTED) else SKIPPED
+                counts[begin][verdict.removeprefix(begin)] = n
+        return Surveyed(
+            partition.identity,
+            sum(row[3] for row in rows),
+            counts[SKIPPED],
+            counts[REJECTED],
+            sum(row[4] for row in rows if row[0] is None),
+            dict(hours),
+            sorted({row[2] for row in rows if row[0] is None}),
+        )
+
+    def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
+        """Takes up where the day before ended, by its minutes from a time on.
+
+        `names` are the metrics that will come.
+        """
+        kinds = [(name, metric_kind(name)) for name in sorted(names)]
+        self._counters = [name for name, kind in kinds if kind.is_counter]
+        self._connection.execute(
+            "CREATE OR REPLACE TEMP TABLE metric_kind "
+            "(metric VARCHAR, is_counter BOOLEAN, unit VARCHAR, holds_at_most DOUBLE)"
+        )
+        for name, kind in kinds:
+            row = [name, kind.is_counter, kind.unit, kind.holds_at_most]
+            self._connection.execute("INSERT INTO metric_kind VALUES (?, ?, ?, ?)", row)
+        self._table("before", _ended(minutes, since_us) if minutes else _NO_SAMPLE)
+        self._table("ended", _NO_SAMPLE)
+
+    def last(self, minutes: Sequence[Path], since_us: int) -> str:
+        """Hash of the last samples of counters by the minutes of a day, from a time on."""
+        rows = self._connection.execute(f"{_ended(minutes, since_us)} ORDER BY ALL").fetchall()
+        return hashlib.sha256(repr(rows).encode()).hexdigest()[:16] if rows else NO_LAST
+
+    def reduce(
+        self, partitions: Sequence[Partition], period: Period, share: tuple[int, int], out: Path
+    ) -> Written:
+        """Reduces the samples of a period, which begins and ends with an hour, to files in `out`.
+
+        Of `share` (k, n) those series whose hash leaves k when divided by n.
+        """
+        self._view(partitions, period, share)
+        found = metrics.samples()
+        self._table("minutes", self._sql(metrics.aggregates(found, metrics.MINUTE_US)))
+        n_rows = repeated = 0
+        ((n_rows, crowded),) = self._connection.execute(
+            "SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (bit_count(seconds) < n) FROM minutes"
+        ).fetchall()
+        if crowded:
+            self._table("kept_once", self._sql(metrics.once(found)))
+            self._connection.execute("CREATE OR REPLACE TEMP VIEW samples AS FROM kept_once")
+            self._table("minutes", self._sql(metrics.aggregates(found, metrics.MINUTE_US)))
+            ((n_once,),) = self._connection.execute("SELECT count(*) FROM kept_once").fetchall()
+            repeated = n_rows - n_once
+        self._table("increased", self._sql(metrics.increases(found, self._counters)))
+        self._table("hours", self._sql(metrics.aggregates(found, metrics.HOUR_US)))
+        files = {
+            MINUTES: metrics.finished("minutes", metrics.MINUTE_US, "minute_us"),
+            HOURS: metrics.finished("hours", metrics.HOUR_US, "hour_us"),
+            CHANGES: metrics.changes(found),
+        }
+        written = {name: self._write(rows, out / name) for name, rows in files.items()}
+        if crowded:
+            self._connection.execute("DROP VIEW samples; DROP TABLE kept_once")
+        return Written({name: n for name, n in written.items() if n}, n_rows, repeated)
+
+    def keep_last(self, since_us: int) -> None:
+        """Keeps the last samples of the counters that were reduced, from a time on."""
+        last = self._sql(metrics.last_of_counters(since_us, self._counters))
+        self._connection.execute(f"INSERT INTO ended {last}")
+
+    def pass_on(self) -> None:
+        """Counts on from the samples that were kept."""
+        self._table("before", "FROM ended")
+        self._table("ended", _NO_SAMPLE)
+
+    def _view(
+        self, partitions: Sequence[Partition], period: Period, share: tuple[int, int]
+    ) -> None:
+        """View `samples`: the kept rows of a period."""
+        alike: defaultdict[Shape | None, list[Partition]] = defaultdict(list)
+        for partition in partitions:
+            is_parquet = partition.form == PARQUET
+            alike[self._shape(partition) if is_parquet else None].append(partition)
+        scans = [
+            self._scan_texts(several)
+            if shape is None
+            else scan(shape, [one.path for one in several], self._cluster, period)
+            for shape, several in alike.items()
+        ]
+        columns = ", ".join(metrics.SAMPLE)
+        union = " UNION ALL ".join(
+            f"""SELECT {columns} FROM ({query}) WHERE verdict IS NULL
+                AND at_us >= {period[0]} AND at_us < {period[1]}"""
+            for query in scans
+        )
+        k, n = share
+        part = f" WHERE hash({_SERIES}) % {n} = {k}" if n > 1 else ""
+        self._connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW samples AS SELECT * FROM ({union}){part}"
+        )
+
+    def _scan_texts(self, several: Sequence[Partition]) -> str:
+        """A query of texts, each read once in all, into Parquet."""
+        paths = ", ".join(literal(str(self._unfold(one))) for one in several)
+        return f"SELECT * FROM read_parquet([{paths}])"
+
+    def _rows(self, partition: Partition) -> str:
+        """A query of all rows of a partition."""
+        if partition.form == PARQUET:
+            return scan(self._shape(partition), [partition.path], self._cluster)
+        return self._scan_texts([partition])
+
+    def _shape(self, partition: Partition) -> Shape:
+        if partition.path not in self._shapes:
+            self._shapes[partition.path] = shape_of(self._connection, partition)
+        return self._shapes[partition.path]
+
+    def _unfold(self, partition: Partition) -> Path:
+        """Parquet of a text's rows."""
+        if partition.path not in self._unfolded:
+            path = self._aside / f"text-{len(self._unfolded)}.parquet"
+            query = scan(self._shape(partition), [partition.path], self._cluster)
+            with told_of(partition.path):
+                self._connection.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet)")
+            self._unfolded[partition.path] = path
+        return self._unfolded[partition.path]
+
+    def _sql(self, rows: ir.Table) -> str:
+        return str(ibis.to_sql(rows, dialect="duckdb"))
+
+    def _table(self, name: str, query: str) -> None:
+        self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def _write(self, rows: ir.Table, path: Path) -> int:
+        """Writes rows to a file, none where there are none; how many."""
+        ((n_rows,),) = self._connection.execute(
+            f"COPY ({self._sql(rows)}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+        ).fetchall()
+        if not n_rows:
+            path.unlink()
+        return int(n_rows)
+
+
+def _ended(minutes: Sequence[Path], since_us: int) -> str:
+    """A query of the last samples of counters by their minutes, from a time on."""
+    listed = ", ".join(literal(str(path)) for path in minutes)
+    return f"""SELECT {_NAMED}, max(last_us) AS at_us, max_by(last, last_us) AS value
+      FROM read_parquet([{listed}], hive_partitioning = false)
+      WHERE last_us >= {since_us} AND at_least IS NOT NULL GROUP BY ALL"""
