@@ -13,7 +13,7 @@ import ibis
 from data.metric_kinds import metric_kind
 from data.publish.schema import literal
 from data.reduce import metrics
-from data.reduce.inputs import PARQUET
+from data.reduce.inputs import CSV, PARQUET
 from data.reduce.manifest import Surveyed
 from data.reduce.scan import REJECTED, SKIPPED, scan, shape_of, told_of
 
@@ -35,6 +35,19 @@ _SERIES = ", ".join(metrics.SERIES)
 _NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
 _NO_SAMPLE = f"""SELECT {", ".join(f"'' AS {name}" for name in metrics.SERIES)},
   0::BIGINT AS at_us, 0::DOUBLE AS value LIMIT 0"""
+
+
+_CROWDED = """SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (bit_count(seconds) < n)
+  FROM minutes"""
+"""How many samples there are, and minutes in which two may be of one time."""
+
+
+class Found(NamedTuple):
+    """Partitions that hold the samples of a day."""
+
+    partitions: Sequence[Partition]
+    clean: Collection[str]
+    """Paths of those of which all rows are kept."""
 
 
 class Written(NamedTuple):
@@ -97,13 +110,31 @@ class DuckDBEngine:
             sorted({row[2] for row in rows if row[0] is None}),
         )
 
+    def count(self, paths: Sequence[str]) -> int:
+        """Rows of Parquet, as the files say."""
+        ((n_rows,),) = self._connection.execute(
+            f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"
+        ).fetchall()
+        return int(n_rows)
+
+    def sample(self, partition: Partition, n_rows: int) -> Partition:
+        """A partition of the first rows of one, laid aside."""
+        path = self._aside / "sample.parquet"
+        with told_of(partition.path):
+            query = scan(self._shape(partition), [partition.path], self._cluster)
+            self._connection.execute(
+                f"COPY ({query} LIMIT {n_rows}) TO {literal(str(path))} (FORMAT parquet)"
+            )
+        found = partition._replace(path=str(path), form=CSV)  # read as what a text unfolds to
+        self._unfolded[found.path] = path
+        return found
+
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on.
 
         `names` are the metrics that will come.
         """
         kinds = [(name, metric_kind(name)) for name in sorted(names)]
-        self._counters = [name for name, kind in kinds if kind.is_counter]
         self._connection.execute(
             "CREATE OR REPLACE TEMP TABLE metric_kind "
             "(metric VARCHAR, is_counter BOOLEAN, unit VARCHAR, holds_at_most DOUBLE)"
@@ -119,41 +150,39 @@ class DuckDBEngine:
         rows = self._connection.execute(f"{_ended(minutes, since_us)} ORDER BY ALL").fetchall()
         return hashlib.sha256(repr(rows).encode()).hexdigest()[:16] if rows else NO_LAST
 
-    def reduce(
-        self, partitions: Sequence[Partition], period: Period, share: tuple[int, int], out: Path
-    ) -> Written:
+    def reduce(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """Reduces the samples of a period, which begins and ends with an hour, to files in `out`.
 
         Of `share` (k, n) those series whose hash leaves k when divided by n.
         """
-        self._view(partitions, period, share)
-        found = metrics.samples()
-        self._table("minutes", self._sql(metrics.aggregates(found, metrics.MINUTE_US)))
-        n_rows = repeated = 0
-        ((n_rows, crowded),) = self._connection.execute(
-            "SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (bit_count(seconds) < n) FROM minutes"
-        ).fetchall()
-        if crowded:
-            self._table("kept_once", self._sql(metrics.once(found)))
-            self._connection.execute("CREATE OR REPLACE TEMP VIEW samples AS FROM kept_once")
-            self._table("minutes", self._sql(metrics.aggregates(found, metrics.MINUTE_US)))
-            ((n_once,),) = self._connection.execute("SELECT count(*) FROM kept_once").fetchall()
-            repeated = n_rows - n_once
-        self._table("increased", self._sql(metrics.increases(found, self._counters)))
-        self._table("hours", self._sql(metrics.aggregates(found, metrics.HOUR_US)))
+        self._view(found, period, share)
+        self._table("series", self._sql(metrics.series()))
+        self._table("samples", self._sql(metrics.samples()))
+        self._table("minutes", self._sql(metrics.aggregates(metrics.MINUTE_US)))
+        ((n_rows, crowded),) = self._connection.execute(_CROWDED).fetchall()
+        n_once = self._keep_once() if crowded else n_rows
+        self._table("increased", self._sql(metrics.increases()))
+        self._table("hours", self._sql(metrics.aggregates(metrics.HOUR_US)))
         files = {
             MINUTES: metrics.finished("minutes", metrics.MINUTE_US, "minute_us"),
             HOURS: metrics.finished("hours", metrics.HOUR_US, "hour_us"),
-            CHANGES: metrics.changes(found),
+            CHANGES: metrics.changes(),
         }
         written = {name: self._write(rows, out / name) for name, rows in files.items()}
-        if crowded:
-            self._connection.execute("DROP VIEW samples; DROP TABLE kept_once")
-        return Written({name: n for name, n in written.items() if n}, n_rows, repeated)
+        return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
+
+    def _keep_once(self) -> int:
+        """Leaves one sample a series and time, and makes the minutes anew; how many there are."""
+        self._table("kept_once", self._sql(metrics.once()))
+        self._table("samples", "FROM kept_once")
+        self._connection.execute("DROP TABLE kept_once")
+        self._table("minutes", self._sql(metrics.aggregates(metrics.MINUTE_US)))
+        ((n_once,),) = self._connection.execute("SELECT count(*) FROM samples").fetchall()
+        return int(n_once)
 
     def keep_last(self, since_us: int) -> None:
         """Keeps the last samples of the counters that were reduced, from a time on."""
-        last = self._sql(metrics.last_of_counters(since_us, self._counters))
+        last = self._sql(metrics.last_of_counters(since_us))
         self._connection.execute(f"INSERT INTO ended {last}")
 
     def pass_on(self) -> None:
@@ -161,21 +190,19 @@ class DuckDBEngine:
         self._table("before", "FROM ended")
         self._table("ended", _NO_SAMPLE)
 
-    def _view(
-        self, partitions: Sequence[Partition], period: Period, share: tuple[int, int]
-    ) -> None:
-        """View `samples`: the kept rows of a period."""
-        alike: defaultdict[Shape | None, list[Partition]] = defaultdict(list)
+    def _view(self, found: Found, period: Period, share: tuple[int, int]) -> None:
+        """View `scanned`: the kept rows of a period."""
+        partitions, clean = found
+        texts = [partition for partition in partitions if partition.form != PARQUET]
+        scans = [self._scan_texts(texts)] if texts else []
+        alike: defaultdict[tuple[Shape, bool], list[str]] = defaultdict(list)
         for partition in partitions:
-            is_parquet = partition.form == PARQUET
-            alike[self._shape(partition) if is_parquet else None].append(partition)
-        scans = [
-            self._scan_texts(several)
-            if shape is None
-            else scan(shape, [one.path for one in several], self._cluster, period)
-            for shape, several in alike.items()
-        ]
-        columns = ", ".join(metrics.SAMPLE)
+            if partition.form == PARQUET:
+                is_clean = partition.path in clean
+                alike[self._shape(partition), is_clean].append(partition.path)
+        for (shape, is_clean), paths in alike.items():
+            scans.append(scan(shape, paths, self._cluster, period, is_clean=is_clean))
+        columns = ", ".join(metrics.SCANNED)
         union = " UNION ALL ".join(
             f"""SELECT {columns} FROM ({query}) WHERE verdict IS NULL
                 AND at_us >= {period[0]} AND at_us < {period[1]}"""
@@ -184,7 +211,7 @@ class DuckDBEngine:
         k, n = share
         part = f" WHERE hash({_SERIES}) % {n} = {k}" if n > 1 else ""
         self._connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW samples AS SELECT * FROM ({union}){part}"
+            f"CREATE OR REPLACE TEMP VIEW scanned AS SELECT * FROM ({union}){part}"
         )
 
     def _scan_texts(self, several: Sequence[Partition]) -> str:

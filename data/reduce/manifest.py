@@ -44,6 +44,11 @@ class Surveyed:
         """Rows that are neither skipped nor rejected."""
         return self.rows - sum(self.skipped.values()) - sum(self.rejected.values())
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether all rows are kept."""
+        return self.kept == self.rows
+
 
 @dataclass(frozen=True)
 class Done:

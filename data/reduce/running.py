@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import secrets
 import shutil
 import time
@@ -13,7 +14,15 @@ from typing import TYPE_CHECKING
 
 from data.current import sync
 from data.errors import DataError, SourceError
-from data.reduce.duckdb_engine import CHANGES, HOURS, MINUTES, MOST_ROWS, NO_LAST, DuckDBEngine
+from data.reduce.duckdb_engine import (
+    CHANGES,
+    HOURS,
+    MINUTES,
+    MOST_ROWS,
+    NO_LAST,
+    DuckDBEngine,
+    Found,
+)
 from data.reduce.inputs import Partition, partitions
 from data.reduce.manifest import Done, Manifest, load
 from data.reduce.plan import DAY_US, HOUR_US, Day, again, before, due, stretches
@@ -47,6 +56,7 @@ class Reduced:
     """What became of it: rows_read = rows_kept + skipped + rejected, over all inputs so far."""
 
     manifest: Manifest
+    kinds: tuple[str, ...] = KINDS
     days_done: list[str] = field(default_factory=list)
     """Days that this run made."""
     notices: list[str] = field(default_factory=list)
@@ -197,11 +207,12 @@ def _make_day(
     out, old = request.out, manifest.partitions.pop(day.day, None)
     if day.inputs:
         of_day = [partition for partition in given if partition.path in day.inputs]
+        clean = {path for path in day.inputs if manifest.inputs[path].is_clean}
         earlier = manifest.partitions.get(before(day.day))
         minutes = [out / name for name in earlier.files[MINUTES]] if earlier else []
         names = {name for path in day.inputs for name in manifest.inputs[path].metrics}
         engine.begin(names, minutes, day.begin_us - HOUR_US)
-        files, counts = _write(engine, request, of_day, day)
+        files, counts = _write(engine, request, Found(of_day, clean), day)
         _refuse_moved(of_day)
         last_us = day.begin_us + DAY_US - HOUR_US
         manifest.partitions[day.day] = Done(
@@ -220,7 +231,7 @@ def _make_day(
 
 
 def _write(
-    engine: DuckDBEngine, request: Request, of_day: Sequence[Partition], day: Day
+    engine: DuckDBEngine, request: Request, found: Found, day: Day
 ) -> tuple[dict[str, list[str]], Counter[str]]:
     """Files of a day, in their places, and how many rows they and the samples are."""
     run, out, number = secrets.token_hex(4), request.out, 0
@@ -231,7 +242,7 @@ def _write(
     for stretch in stretches(day.hours, request.most_rows):
         for share in range(stretch.shares):
             period = stretch.begin_us, stretch.end_us
-            made = engine.reduce(of_day, period, (share, stretch.shares), aside)
+            made = engine.reduce(found, period, (share, stretch.shares), aside)
             engine.keep_last(stretch.end_us - HOUR_US)
             counts.update(made.files, rows_in=made.rows_in, repeated=made.repeated)
             for kind in made.files:
@@ -262,12 +273,14 @@ def _refuse_moved(of_day: Sequence[Partition]) -> None:
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Keeps others from reducing into the folder."""
-    with (out / ".lock").open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError(f"{out}: another process reduces into it: wait for its end") from None
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
+    except BlockingIOError:
+        raise DataError(f"{out}: another process reduces into it: wait for its end") from None
+    finally:
+        os.close(descriptor)
 
 
 def _clear(out: Path, manifest: Manifest) -> None:

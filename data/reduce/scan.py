@@ -64,23 +64,32 @@ def shape_of(connection: duckdb.DuckDBPyConnection, partition: Partition) -> Sha
 
 
 def scan(
-    shape: Shape, paths: Sequence[str], cluster: str | None, period: Period | None = None
+    shape: Shape,
+    paths: Sequence[str],
+    cluster: str | None,
+    period: Period | None = None,
+    *,
+    is_clean: bool = False,
 ) -> str:
     """A query of all rows: the columns of SAMPLE, `verdict` and `is_local` (a time without a zone).
 
     Times without a zone are read in that of the session. Of Parquet with times of a zone only row
-    groups are read that may hold some of the period.
+    groups are read that may hold some of the period. Of clean ones all rows are known to be kept.
     """
     found = shape.columns
 
     def text(column: str | None) -> str:
-        return f"coalesce(trim(CAST({_quoted(column)} AS VARCHAR)), '')" if column else "''"
+        if column is None:
+            return "''"
+        stated = f"CAST({_quoted(column)} AS VARCHAR)"
+        return f"coalesce({stated if shape.form == PARQUET else f'trim({stated})'}, '')"
 
     at, within = _quoted(found.at), "true"
     if period is not None and shape.form == PARQUET and shape.time_type.endswith("TIME ZONE"):
         begin, end = (f"make_timestamptz({at_us})" for at_us in period)
         within = f"{at} >= {begin} AND {at} < {end}"
-    return f"""SELECT *, {_VERDICT} AS verdict FROM (
+    verdict = "CAST(NULL AS VARCHAR)" if is_clean else _VERDICT
+    return f"""SELECT *, {verdict} AS verdict FROM (
       SELECT {literal(cluster) if cluster else text(found.cluster)} AS cluster,
         {text(found.node)} AS node, {text(found.gpu)} AS gpu, {text(found.metric)} AS metric,
         {text(found.labels)} AS labels, {_time(at, shape.time_type)} AS at_us,
