@@ -14,7 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_LIBRARY = {
-    "duckdb": "data.database_errors data.ingest data.publish data.sandbox data.store",
+    "duckdb": "data.database_errors data.ingest data.publish data.reduce data.sandbox data.store",
+    "ibis": "data.reduce",
     "sqlite3": "data.state",
     "streamlit": "app.ask app.main app.server app.show app.views app.widgets",
     "plotly": "app.figures",

@@ -47,7 +47,7 @@ def columns_of(name: str, types: Mapping[str, str]) -> Columns:
     >>> columns_of("a.csv", {"host": "", "time": "", "metric": "", "value": ""}).node
     'host'
     """
-    plain = {column.lower(): column for column in reversed(types)}
+    plain = {column.lower(): column for column in reversed(list(types))}
     found = {
         what: next((plain[one] for one in names if one in plain), None)
         for what, names in NAMES.items()

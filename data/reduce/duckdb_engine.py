@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections import defaultdict
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
@@ -18,7 +19,7 @@ from data.reduce.manifest import Surveyed
 from data.reduce.scan import REJECTED, SKIPPED, scan, shape_of, told_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     import ibis.expr.types as ir
@@ -84,7 +85,8 @@ class DuckDBEngine:
         SourceError
             Where it cannot be read.
         """
-        hour = "at_us - ((at_us % {0}) + {0}) % {0}".format(metrics.HOUR_US)
+        width = metrics.HOUR_US
+        hour = f"at_us - ((at_us % {width}) + {width}) % {width}"
         with told_of(partition.path):
             rows = self._connection.execute(
                 f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
@@ -156,33 +158,33 @@ class DuckDBEngine:
         Of `share` (k, n) those series whose hash leaves k when divided by n.
         """
         self._view(found, period, share)
-        self._table("series", self._sql(metrics.series()))
-        self._table("samples", self._sql(metrics.samples()))
-        self._table("minutes", self._sql(metrics.aggregates(metrics.MINUTE_US)))
+        self._table("series", _sql(metrics.series))
+        self._table("samples", _sql(metrics.samples))
+        self._table("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
         ((n_rows, crowded),) = self._connection.execute(_CROWDED).fetchall()
         n_once = self._keep_once() if crowded else n_rows
-        self._table("increased", self._sql(metrics.increases()))
-        self._table("hours", self._sql(metrics.aggregates(metrics.HOUR_US)))
+        self._table("increased", _sql(metrics.increases))
+        self._table("hours", _sql(metrics.aggregates, metrics.HOUR_US))
         files = {
-            MINUTES: metrics.finished("minutes", metrics.MINUTE_US, "minute_us"),
-            HOURS: metrics.finished("hours", metrics.HOUR_US, "hour_us"),
-            CHANGES: metrics.changes(),
+            MINUTES: _sql(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
+            HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
+            CHANGES: _sql(metrics.changes),
         }
-        written = {name: self._write(rows, out / name) for name, rows in files.items()}
+        written = {name: self._write(query, out / name) for name, query in files.items()}
         return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
 
     def _keep_once(self) -> int:
         """Leaves one sample a series and time, and makes the minutes anew; how many there are."""
-        self._table("kept_once", self._sql(metrics.once()))
+        self._table("kept_once", _sql(metrics.once))
         self._table("samples", "FROM kept_once")
         self._connection.execute("DROP TABLE kept_once")
-        self._table("minutes", self._sql(metrics.aggregates(metrics.MINUTE_US)))
+        self._table("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
         ((n_once,),) = self._connection.execute("SELECT count(*) FROM samples").fetchall()
         return int(n_once)
 
     def keep_last(self, since_us: int) -> None:
         """Keeps the last samples of the counters that were reduced, from a time on."""
-        last = self._sql(metrics.last_of_counters(since_us))
+        last = f"SELECT * FROM ({_sql(metrics.last_of_counters)}) WHERE at_us >= {since_us}"
         self._connection.execute(f"INSERT INTO ended {last}")
 
     def pass_on(self) -> None:
@@ -240,20 +242,23 @@ class DuckDBEngine:
             self._unfolded[partition.path] = path
         return self._unfolded[partition.path]
 
-    def _sql(self, rows: ir.Table) -> str:
-        return str(ibis.to_sql(rows, dialect="duckdb"))
-
     def _table(self, name: str, query: str) -> None:
         self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
 
-    def _write(self, rows: ir.Table, path: Path) -> int:
+    def _write(self, query: str, path: Path) -> int:
         """Writes rows to a file, none where there are none; how many."""
         ((n_rows,),) = self._connection.execute(
-            f"COPY ({self._sql(rows)}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+            f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
         ).fetchall()
         if not n_rows:
             path.unlink()
         return int(n_rows)
+
+
+@cache
+def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
+    """An expression as DuckDB takes it; ibis takes longer for it than DuckDB for a small answer."""
+    return str(ibis.to_sql(question(*asked), dialect="duckdb"))
 
 
 def _ended(minutes: Sequence[Path], since_us: int) -> str:

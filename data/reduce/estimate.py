@@ -9,7 +9,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import zstandard
 
@@ -38,7 +38,7 @@ def estimate(request: Request) -> dict[str, Any]:
     DataError
         Where the inputs or the folder cannot be used.
     """
-    given = partitions(request.inputs)
+    given = partitions(request.inputs, request.out)
     manifest = opened(request)
     known = manifest.inputs
     new = [
@@ -82,13 +82,13 @@ def _lines(partition: Partition) -> int:
     """How many lines a text has, by those of its beginning."""
     with Path(partition.path).open("rb") as packed:
         suffix = Path(partition.path).suffix.lower()
-        text: IO[bytes] = packed
+        text: Any = packed
         if suffix == ".gz":
             text = gzip.GzipFile(fileobj=packed)
         elif suffix == ".zst":
-            text = zstandard.ZstdDecompressor().stream_reader(packed)  # type: ignore[assignment]
+            text = zstandard.ZstdDecompressor().stream_reader(packed)
         n_lines = text.read(_SAMPLE_BYTES).count(b"\n")
-        return round(n_lines * partition.size / max(1, packed.tell()))
+        return int(n_lines * partition.size / max(1, packed.tell()))
 
 
 def _measured(

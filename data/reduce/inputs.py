@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,8 +33,8 @@ class Partition(NamedTuple):
         return [self.size, self.modified_ns]
 
 
-def partitions(names: Sequence[str]) -> list[Partition]:
-    """All files that the names mean, each once, in the order of their paths.
+def partitions(names: Sequence[str], out: Path) -> list[Partition]:
+    """All files that the names mean, each once, in the order of their paths; none of `out`.
 
     Raises
     ------
@@ -43,6 +42,9 @@ def partitions(names: Sequence[str]) -> list[Partition]:
         Where a name means no file, or a file is of another form.
     """
     found = {path for name in names for path in _files(name)}
+    found = {path for path in found if not path.is_relative_to(out.absolute())}
+    if not found:
+        raise SourceError(f"{names[0]}: lies in the folder of the reduction: give the raw records")
     return [_partition(path) for path in sorted(found)]
 
 
@@ -60,11 +62,19 @@ def _files(name: str) -> Iterator[Path]:
     elif path.is_file():
         held = [path]
     else:
-        held = [Path(each) for each in glob.glob(name, recursive=True) if Path(each).is_file()]
+        held = [each for each in _matching(path) if each.is_file()]
         if not held:
             raise SourceError(f"{name}: is no file, folder or pattern of files: check the path")
     for each in held:
         yield each.absolute()
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    """Paths that a pattern fits."""
+    parts = pattern.parts
+    first = next((k for k, part in enumerate(parts) if any(c in part for c in "*?[")), None)
+    if first is not None:
+        yield from Path(*parts[:first]).glob("/".join(parts[first:]))
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:

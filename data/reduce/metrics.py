@@ -40,12 +40,12 @@ _SECONDS = 59
 """Greatest second of a minute."""
 
 
-@ibis.udf.agg.builtin(name="bit_or")
+@ibis.udf.agg.builtin(name="bit_or")  # type: ignore[untyped-decorator]
 def _bit_or(bits: int) -> int:  # type: ignore[empty-body]
     """All bits of a group."""
 
 
-@ibis.udf.agg.builtin(name="max_by")
+@ibis.udf.agg.builtin(name="max_by")  # type: ignore[untyped-decorator]
 def _last(value: float, at_us: int) -> float:  # type: ignore[empty-body]
     """The value of the greatest time; half of the work of a sorted first value."""
 
@@ -107,7 +107,9 @@ def increases() -> ir.Table:
     earlier = ibis.table(SCANNED, name="before").join(counters, list(SERIES)).select(*_SAMPLE)
     both = ours.union(earlier)
     order = ibis.window(group_by=both.series, order_by=both.at_us)
-    lagged = both.mutate(before=both.value.lag().over(order), before_us=both.at_us.lag().over(order))
+    lagged = both.mutate(
+        before=both.value.lag().over(order), before_us=both.at_us.lag().over(order)
+    )
     near = lagged.filter(lagged.before_us + HOUR_US >= lagged.at_us)
     step = ibis.ifelse(near.value < near.before, near.value, near.value - near.before)
     stepped = near.mutate(step=step)
@@ -146,10 +148,10 @@ def finished(aggregated: str, width_us: int, called: str) -> ir.Table:
     ).order_by([*SERIES, called])
 
 
-def last_of_counters(since_us: int) -> ir.Table:
-    """The last sample of each counter from a time on, by the minutes in table `minutes`."""
+def last_of_counters() -> ir.Table:
+    """The last sample of each counter, by the minutes in table `minutes`."""
     found, known = ibis.table(_AGGREGATE, name="minutes"), _known()
-    late = found.filter(found.last_us >= since_us).join(known.filter(known.is_counter), "series")
+    late = found.join(known.filter(known.is_counter), "series")
     return late.group_by(list(SERIES)).agg(
         at_us=late.last_us.max(), value=_last(late["last"], late.last_us)
     )

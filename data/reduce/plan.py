@@ -57,6 +57,11 @@ def begin_of(day: str) -> int:
     return (datetime.fromisoformat(day).replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
+def after(day: str) -> str:
+    """The next day."""
+    return day_of(begin_of(day) + DAY_US)
+
+
 def before(day: str) -> str:
     """The day before."""
     return day_of(begin_of(day) - DAY_US)
@@ -117,7 +122,8 @@ def stretches(hours: Mapping[int, int], most_rows: int) -> Iterator[Stretch]:
 
     Examples
     --------
-    >>> [(s.begin_us // HOUR_US, s.shares) for s in stretches({0: 5, HOUR_US: 5, 2 * HOUR_US: 25}, 10)]
+    >>> pieces = stretches({0: 5, HOUR_US: 5, 2 * HOUR_US: 25}, 10)
+    >>> [(piece.begin_us // HOUR_US, piece.shares) for piece in pieces]
     [(0, 1), (2, 3)]
     """
     piece: list[int] = []

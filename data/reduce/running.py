@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.current import sync
@@ -25,11 +26,10 @@ from data.reduce.duckdb_engine import (
 )
 from data.reduce.inputs import Partition, partitions
 from data.reduce.manifest import Done, Manifest, load
-from data.reduce.plan import DAY_US, HOUR_US, Day, again, before, due, stretches
+from data.reduce.plan import DAY_US, HOUR_US, Day, after, again, before, due, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 KINDS = (MINUTES, HOURS, CHANGES)
 _ASIDE = ".aside-"
@@ -85,7 +85,7 @@ def reduce_metrics(request: Request) -> Reduced:
         Where no input can be read, or one that is needed again is no longer given.
     """
     began = time.monotonic()
-    given = partitions(request.inputs)
+    given = partitions(request.inputs, request.out)
     request.out.mkdir(parents=True, exist_ok=True)
     with _alone(request.out):
         manifest = opened(request)
@@ -132,7 +132,8 @@ def _survey(
     engine: DuckDBEngine, request: Request, given: Sequence[Partition], result: Reduced
 ) -> None:
     """Counts the rows of each input that is new or changed; one that cannot be read is told."""
-    manifest = result.manifest
+    manifest, paths = result.manifest, {partition.path for partition in given}
+    manifest.refused = {path: why for path, why in manifest.refused.items() if path in paths}
     new = [
         partition
         for partition in given
@@ -148,7 +149,6 @@ def _survey(
             continue
         manifest.inputs[partition.path] = found
         manifest.refused.pop(partition.path, None)
-    paths = {partition.path for partition in given}
     if not paths & manifest.inputs.keys():
         raise SourceError(next(iter(manifest.refused.values())))
     _refuse_changed(manifest, given)
@@ -180,20 +180,19 @@ def _make_days(
             )
         _make_day(engine, request, given, day, manifest)
         result.days_done.append(day.day)
-        after = _next(day.day)
-        done, next_one = manifest.partitions.get(day.day), manifest.partitions.get(after)
-        if next_one is not None and after not in todo:
-            if next_one.before != (done.last if done else NO_LAST):
-                following = again(manifest, after, given)
-                if following is not None:
-                    todo[after] = following
+        following = _following(manifest, day.day, given)
+        if following is not None:
+            todo.setdefault(following.day, following)
     manifest.save(request.out)
 
 
-def _next(day: str) -> str:
-    from data.reduce.plan import begin_of, day_of
-
-    return day_of(begin_of(day) + DAY_US)
+def _following(manifest: Manifest, day: str, given: Sequence[Partition]) -> Day | None:
+    """The next day, where it is done and counted on from another end of this one."""
+    next_day = after(day)
+    this, done = manifest.partitions.get(day), manifest.partitions.get(next_day)
+    if done is None or done.before == (this.last if this else NO_LAST):
+        return None
+    return again(manifest, next_day, given)
 
 
 def _make_day(
@@ -259,8 +258,6 @@ def _write(
 
 def _refuse_moved(of_day: Sequence[Partition]) -> None:
     """Refuses what was read of an input that changed meanwhile."""
-    from pathlib import Path
-
     for partition in of_day:
         try:
             told = Path(partition.path).stat()

@@ -117,7 +117,7 @@ def _rows(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:
         return f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)"
     if form == CSV:
         return f"""SELECT * FROM read_csv([{listed}], header = true, all_varchar = true,
-          null_padding = true, strict_mode = false, sample_size = {_SEEN_LINES})"""
+          quote = '"', escape = '"', null_padding = true, strict_mode = false, sample_size = {_SEEN_LINES})"""
     named = ", ".join(
         f"CASE WHEN json_valid(line) THEN json_extract_string(line, {literal(_pointer(key))}) END "
         f"AS {_quoted(key)}"

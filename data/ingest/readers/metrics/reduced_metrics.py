@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import SourceError
@@ -13,6 +12,8 @@ from data.publish.schema import literal
 from data.reduce.manifest import BEGINS, NAME, load
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import duckdb
 
     from data.reduce.manifest import Manifest
