@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections import defaultdict
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import duckdb
 import ibis
@@ -14,9 +13,9 @@ import ibis
 from data.metric_kinds import metric_kind
 from data.publish.schema import literal
 from data.reduce import metrics
+from data.reduce.engine import CHANGES, HOURS, MINUTES, Written, last_hash, surveyed
 from data.reduce.inputs import CSV, PARQUET
-from data.reduce.manifest import Surveyed
-from data.reduce.scan import REJECTED, SKIPPED, scan, shape_of, told_of
+from data.reduce.scan import scan, shape_of, told_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -24,14 +23,13 @@ if TYPE_CHECKING:
 
     import ibis.expr.types as ir
 
+    from data.reduce.engine import Found, Period
     from data.reduce.inputs import Partition
-    from data.reduce.scan import Period, Shape
+    from data.reduce.manifest import Surveyed
+    from data.reduce.scan import Shape
 
 MOST_ROWS = 20_000_000
 """Samples that are reduced at once: what bounds the memory."""
-MINUTES, HOURS, CHANGES = "minutes", "hours", "changes"
-NO_LAST = "none"
-"""Instead of a hash, where a day ends without a counter."""
 _SERIES = ", ".join(metrics.SERIES)
 _NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
 _NO_SAMPLE = f"""SELECT {", ".join(f"'' AS {name}" for name in metrics.SERIES)},
@@ -43,27 +41,11 @@ _CROWDED = """SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (bit_count(sec
 """How many samples there are, and minutes in which two may be of one time."""
 
 
-class Found(NamedTuple):
-    """Partitions that hold the samples of a day."""
-
-    partitions: Sequence[Partition]
-    clean: Collection[str]
-    """Paths of those of which all rows are kept."""
-
-
-class Written(NamedTuple):
-    """What was made of a stretch of time."""
-
-    files: dict[str, int]
-    """minutes, hours, changes -> rows; each in a file of that name, none where there are none."""
-    rows_in: int
-    repeated: int
-
-
 class DuckDBEngine:
     """Reads partitions, and reduces their samples; what it lays aside goes with it."""
 
     def __init__(self, aside: Path, zone: str, cluster: str | None) -> None:
+        self.most_rows = MOST_ROWS
         self._aside, self._cluster = aside, cluster
         self._aside.mkdir(parents=True)
         self._connection = duckdb.connect(config={"temp_directory": str(aside / "spilled")})
@@ -94,23 +76,7 @@ class DuckDBEngine:
                       count(*) FILTER (is_local)
                     FROM ({self._rows(partition)}) GROUP BY ALL ORDER BY ALL"""
             ).fetchall()
-        counts: dict[str, dict[str, int]] = {REJECTED: {}, SKIPPED: {}}
-        hours: defaultdict[str, int] = defaultdict(int)
-        for verdict, hour_us, _, n, _ in rows:
-            if verdict is None:
-                hours[str(hour_us)] += n
-            else:
-                begin = REJECTED if verdict.startswith(REJECTED) else SKIPPED
-                counts[begin][verdict.removeprefix(begin)] = n
-        return Surveyed(
-            partition.identity,
-            sum(row[3] for row in rows),
-            counts[SKIPPED],
-            counts[REJECTED],
-            sum(row[4] for row in rows if row[0] is None),
-            dict(hours),
-            sorted({row[2] for row in rows if row[0] is None}),
-        )
+        return surveyed(partition.identity, rows)
 
     def count(self, paths: Sequence[str]) -> int:
         """Rows of Parquet, as the files say."""
@@ -149,8 +115,8 @@ class DuckDBEngine:
 
     def last(self, minutes: Sequence[Path], since_us: int) -> str:
         """Hash of the last samples of counters by the minutes of a day, from a time on."""
-        rows = self._connection.execute(f"{_ended(minutes, since_us)} ORDER BY ALL").fetchall()
-        return hashlib.sha256(repr(rows).encode()).hexdigest()[:16] if rows else NO_LAST
+        rows = self._connection.execute(_ended(minutes, since_us)).fetchall()
+        return last_hash(rows)
 
     def reduce(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """Reduces the samples of a period, which begins and ends with an hour, to files in `out`.

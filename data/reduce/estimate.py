@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import zstandard
 
-from data.reduce.duckdb_engine import DuckDBEngine, Found
+from data.reduce.duckdb_engine import MOST_ROWS, DuckDBEngine
+from data.reduce.engine import Found
 from data.reduce.inputs import PARQUET, Partition, partitions
 from data.reduce.plan import HOUR_US
 from data.reduce.running import Request, opened
@@ -65,7 +66,7 @@ def estimate(request: Request) -> dict[str, Any]:
             measured = _measured(engine, max(filled, key=lambda one: one.size), Path(folder))
     n_sample, seconds, base, taken = measured
     if n_sample:
-        held = min(n_rows, request.most_rows)
+        held = min(n_rows, request.most_rows or MOST_ROWS)
         told["seconds_estimated"] = round(seconds * n_rows / n_sample, 1)
         told["memory_bytes_estimated"] = round(base + taken * held / n_sample)
     return told | {"rows_estimated": n_rows, "sample_rows": n_sample}

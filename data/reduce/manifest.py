@@ -74,7 +74,6 @@ class Manifest:
     """The state of a reduction."""
 
     kind: str
-    engine: str
     zone: str
     cluster: str | None
     inputs: dict[str, Surveyed] = field(default_factory=dict)
@@ -134,7 +133,6 @@ def _parsed(said: Mapping[str, Any]) -> Manifest:
         raise ValueError(f"format {said['faultline_reduction']!r}")
     return Manifest(
         said["kind"],
-        said["engine"],
         said["zone"],
         said["cluster"],
         {path: Surveyed(**one) for path, one in said["inputs"].items()},

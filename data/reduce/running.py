@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING
 
 from data.current import sync
 from data.errors import DataError, SourceError
-from data.reduce.duckdb_engine import (
-    CHANGES,
-    HOURS,
-    MINUTES,
-    MOST_ROWS,
-    NO_LAST,
-    DuckDBEngine,
-    Found,
-)
+from data.reduce.engine import CHANGES, HOURS, MINUTES, NO_LAST, Engine, Found
 from data.reduce.inputs import Partition, partitions
 from data.reduce.manifest import Done, Manifest, load
 from data.reduce.plan import DAY_US, HOUR_US, Day, after, again, before, due, stretches
@@ -46,8 +38,11 @@ class Request:
     """Cluster of all samples; None where they name it or nobody does."""
     timezone: str | None = None
     """Zone of times that name none; None for UTC."""
-    most_rows: int = MOST_ROWS
-    """Samples that are reduced at once."""
+    most_rows: int | None = None
+    """Samples that are reduced at once; None for what the engine can hold."""
+    engine: str = "duckdb"
+    master: str | None = None
+    """Address of Spark's master; None for Spark in this process."""
     progress: Callable[[str], None] = lambda message: None
 
 
@@ -91,9 +86,7 @@ def reduce_metrics(request: Request) -> Reduced:
         manifest = opened(request)
         result = Reduced(manifest)
         _clear(request.out, manifest)
-        engine = DuckDBEngine(
-            request.out / f"{_ASIDE}{secrets.token_hex(4)}", manifest.zone, manifest.cluster
-        )
+        engine = _started(request, manifest)
         try:
             _survey(engine, request, given, result)
             _make_days(engine, request, given, result)
@@ -102,6 +95,18 @@ def reduce_metrics(request: Request) -> Reduced:
     result.notices += _told(manifest, request)
     result.seconds = time.monotonic() - began
     return result
+
+
+def _started(request: Request, manifest: Manifest) -> Engine:
+    """The engine, which needs nothing of the other."""
+    aside = request.out / f"{_ASIDE}{secrets.token_hex(4)}"
+    if request.engine == "spark":
+        from data.reduce.spark_engine import SparkEngine
+
+        return SparkEngine(aside, manifest.zone, manifest.cluster, request.master)
+    from data.reduce.duckdb_engine import DuckDBEngine
+
+    return DuckDBEngine(aside, manifest.zone, manifest.cluster)
 
 
 def opened(request: Request) -> Manifest:
@@ -119,7 +124,7 @@ def opened(request: Request) -> Manifest:
             raise DataError(
                 f"{request.out}: holds files and no manifest of a reduction: name a new folder"
             )
-        return Manifest("metrics", "duckdb", zone, request.cluster)
+        return Manifest("metrics", zone, request.cluster)
     if (manifest.kind, manifest.zone, manifest.cluster) != ("metrics", zone, request.cluster):
         raise DataError(
             f"{request.out}: is a reduction of {manifest.kind} with zone {manifest.zone} and "
@@ -128,9 +133,7 @@ def opened(request: Request) -> Manifest:
     return manifest
 
 
-def _survey(
-    engine: DuckDBEngine, request: Request, given: Sequence[Partition], result: Reduced
-) -> None:
+def _survey(engine: Engine, request: Request, given: Sequence[Partition], result: Reduced) -> None:
     """Counts the rows of each input that is new or changed; one that cannot be read is told."""
     manifest, paths = result.manifest, {partition.path for partition in given}
     manifest.refused = {path: why for path, why in manifest.refused.items() if path in paths}
@@ -163,7 +166,7 @@ def _refuse_changed(manifest: Manifest, given: Sequence[Partition]) -> None:
 
 
 def _make_days(
-    engine: DuckDBEngine, request: Request, given: Sequence[Partition], result: Reduced
+    engine: Engine, request: Request, given: Sequence[Partition], result: Reduced
 ) -> None:
     """Makes each day that is due, and the next where its counters count on from another end."""
     manifest = result.manifest
@@ -196,7 +199,7 @@ def _following(manifest: Manifest, day: str, given: Sequence[Partition]) -> Day 
 
 
 def _make_day(
-    engine: DuckDBEngine,
+    engine: Engine,
     request: Request,
     given: Sequence[Partition],
     day: Day,
@@ -230,7 +233,7 @@ def _make_day(
 
 
 def _write(
-    engine: DuckDBEngine, request: Request, found: Found, day: Day
+    engine: Engine, request: Request, found: Found, day: Day
 ) -> tuple[dict[str, list[str]], Counter[str]]:
     """Files of a day, in their places, and how many rows they and the samples are."""
     run, out, number = secrets.token_hex(4), request.out, 0
@@ -238,7 +241,7 @@ def _write(
     counts: Counter[str] = Counter()
     aside = out / f"{_ASIDE}{run}"
     aside.mkdir()
-    for stretch in stretches(day.hours, request.most_rows):
+    for stretch in stretches(day.hours, request.most_rows or engine.most_rows):
         for share in range(stretch.shares):
             period = stretch.begin_us, stretch.end_us
             made = engine.reduce(found, period, (share, stretch.shares), aside)

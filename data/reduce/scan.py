@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
 from data.ingest.readers.metrics.dcgm import INFINITE, NAN
 from data.ingest.readers.metrics.metric_samples import BLANK, BLANKS
 from data.publish.schema import literal
 from data.reduce.columns import Columns, columns_of
+from data.reduce.engine import REJECTED, SKIPPED
 from data.reduce.inputs import CSV, JSON, PARQUET
 
 if TYPE_CHECKING:
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from data.reduce.engine import Period
     from data.reduce.inputs import Partition
 
-REJECTED, SKIPPED = "rejected: ", "skipped: "
-"""How a verdict on a row begins; NULL where the row is kept."""
 _ZONED = r"\d:?\d\d(:\d\d([.,]\d+)?)?\s*(Z|z|UTC|GMT|[+-]\d\d(:?\d\d)?)\s*$"
 _SEEN_LINES = 1_000
 """Lines of a text by which its columns are known."""
@@ -31,8 +31,6 @@ _VERDICT = f"""CASE WHEN node = '' THEN '{REJECTED}no node'
   WHEN value IS NULL THEN '{REJECTED}its value is no number'
   WHEN isnan(value) THEN '{SKIPPED}{NAN}' WHEN isinf(value) THEN '{SKIPPED}{INFINITE}'
   WHEN starts_with(metric, 'DCGM_') AND ({_BLANK}) THEN '{SKIPPED}{BLANK}' END"""
-Period: TypeAlias = "tuple[int, int]"
-"""From, and up to before, in microseconds since 1970."""
 
 
 class Shape(NamedTuple):
@@ -117,7 +115,8 @@ def _rows(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:
         return f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)"
     if form == CSV:
         return f"""SELECT * FROM read_csv([{listed}], header = true, all_varchar = true,
-          quote = '"', escape = '"', null_padding = true, strict_mode = false, sample_size = {_SEEN_LINES})"""
+          quote = '"', escape = '"', null_padding = true, strict_mode = false,
+          sample_size = {_SEEN_LINES})"""
     named = ", ".join(
         f"CASE WHEN json_valid(line) THEN json_extract_string(line, {literal(_pointer(key))}) END "
         f"AS {_quoted(key)}"
