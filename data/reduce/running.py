@@ -84,6 +84,7 @@ def reduce_metrics(request: Request) -> Reduced:
     request.out.mkdir(parents=True, exist_ok=True)
     with _alone(request.out):
         manifest = opened(request)
+        manifest.save(request.out)  # from here on the folder is a reduction, wherever this ends
         result = Reduced(manifest)
         _clear(request.out, manifest)
         engine = _started(request, manifest)
@@ -155,6 +156,7 @@ def _survey(engine: Engine, request: Request, given: Sequence[Partition], result
     if not paths & manifest.inputs.keys():
         raise SourceError(next(iter(manifest.refused.values())))
     _refuse_changed(manifest, given)
+    manifest.save(request.out)
 
 
 def _refuse_changed(manifest: Manifest, given: Sequence[Partition]) -> None:

@@ -83,8 +83,8 @@ def scan(
         return f"coalesce({stated if shape.form == PARQUET else f'trim({stated})'}, '')"
 
     at, within = _quoted(found.at), "true"
-    if period is not None and shape.form == PARQUET and shape.time_type.endswith("TIME ZONE"):
-        begin, end = (f"make_timestamptz({at_us})" for at_us in period)
+    if period is not None and shape.form == PARQUET and _is_zoned(shape.time_type):
+        begin, end = (f"CAST(make_timestamptz({at_us}) AS {shape.time_type})" for at_us in period)
         within = f"{at} >= {begin} AND {at} < {end}"
     verdict = "CAST(NULL AS VARCHAR)" if is_clean else _VERDICT
     return f"""SELECT *, {verdict} AS verdict FROM (
@@ -171,10 +171,15 @@ def _time(name: str, kind: str) -> str:
       ELSE epoch_us(TRY_CAST(replace({name}, ',', '.') AS TIMESTAMPTZ)) END"""
 
 
+def _is_zoned(kind: str) -> bool:
+    """Whether a type of times is of instants, in microseconds or nanoseconds."""
+    return kind.startswith("TIMESTAMP") and ("TIME ZONE" in kind or "TZ" in kind)
+
+
 def _is_local(name: str, kind: str) -> str:
     """Whether a time names no zone."""
     if kind.startswith(("TIMESTAMP", "DATE")):
-        return str("TIME ZONE" not in kind).lower()
+        return str(not _is_zoned(kind)).lower()
     if kind != "VARCHAR":
         return "false"
     return f"TRY_CAST({name} AS DOUBLE) IS NULL AND NOT regexp_matches({name}, {literal(_ZONED)})"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from app.actions import Options, ingest_files
 from data.publish import writer
@@ -91,3 +92,15 @@ def fed(root: Path, out: Path) -> Path:
     """A store that holds what was reduced."""
     ingest_files(root, "reduced-metrics", [str(out)], Options(cluster="a"))
     return root
+
+
+def same(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> None:
+    """Texts, counts, extremes exactly; means and sums to 1e-12 relative."""
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert [v for v in one if not isinstance(v, float)] == [
+            v for v in other if not isinstance(v, float)
+        ]
+        assert [v for v in one if isinstance(v, float)] == pytest.approx(
+            [v for v in other if isinstance(v, float)], rel=1e-12
+        )

@@ -12,7 +12,17 @@ import pytest
 
 from data.errors import DataError, SourceError
 from data.reduce.manifest import load
-from tests.data.reduce.samples import EVENTS, HOURS, asked, fed, reduced, samples, stored, written
+from tests.data.reduce.samples import (
+    EVENTS,
+    HOURS,
+    asked,
+    fed,
+    reduced,
+    same,
+    samples,
+    stored,
+    written,
+)
 
 MIDNIGHT = pd.Timestamp("2026-01-06", tz="UTC")
 
@@ -35,18 +45,6 @@ def content(out: Path, kind: str = "hours") -> list[tuple[Any, ...]]:
     files = [str(out / name) for name in manifest.files(kind)]
     return duckdb.sql("SELECT * FROM read_parquet($files, hive_partitioning = false) ORDER BY ALL",
                       params={"files": files}).fetchall()  # fmt: skip
-
-
-def same(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> None:
-    """Texts, counts, extremes exactly; means and sums to 1e-12 relative."""
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
-        assert [v for v in one if not isinstance(v, float)] == [
-            v for v in other if not isinstance(v, float)
-        ]
-        assert [v for v in one if isinstance(v, float)] == pytest.approx(
-            [v for v in other if isinstance(v, float)], rel=1e-12
-        )
 
 
 def test_the_steps_of_a_counter_are_counted_over_borders_as_worked_out_by_hand(
@@ -85,6 +83,7 @@ def test_a_store_fed_by_a_reduction_answers_as_one_fed_by_the_samples(
     path = written(frame, tmp_path / f"a.{form}", reading="value", observed_at="Timestamp")
     result = reduced(tmp_path / "out", path)
     assert result.counts["rows_read"] == result.counts["rows_kept"] == len(frame)
+    assert result.notices == []
     hours, events = asked(fed(tmp_path / "store", tmp_path / "out"), HOURS, EVENTS)
     same(hours, by_store[0])
     assert events == by_store[1]
