@@ -39,7 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the reduction: what is done there stays, what is new or changed is added",
     )
     parser.add_argument(
-        "--engine", choices=("duckdb",), default="duckdb", help="what computes (default duckdb)"
+        "--engine",
+        choices=("duckdb", "spark"),
+        default="duckdb",
+        help="what computes: duckdb on this machine (default), or spark, which needs Java and "
+        "pip install -e .[spark]",
+    )
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help="Spark's master, e.g. spark://host:7077 (default Spark in this process); inputs and "
+        "DIR lie where all its workers reach them",
     )
     parser.add_argument("--cluster", metavar="NAME", help="cluster that the samples belong to")
     parser.add_argument(
@@ -77,6 +87,10 @@ def _request(arguments: argparse.Namespace, zone: str | None) -> Request:
     """What was asked for."""
     from data.reduce.running import Request
 
+    if arguments.master is not None and arguments.engine != "spark":
+        raise DataError("--master says nothing to duckdb: add --engine spark, or leave it out")
+    if arguments.dry_run and arguments.engine == "spark":
+        raise DataError("--dry-run measures DuckDB on this machine: leave --engine spark out")
     if arguments.cluster is not None and not arguments.cluster.strip():
         raise DataError("--cluster is empty: name it, or leave the option out")
     return Request(
@@ -84,6 +98,8 @@ def _request(arguments: argparse.Namespace, zone: str | None) -> Request:
         Path(arguments.out),
         arguments.cluster,
         zone,
+        engine=arguments.engine,
+        master=arguments.master,
         progress=terminal.progress,
     )
 

@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 
 from app.actions import Options, ingest_files
 from data.publish import writer
+from data.reduce.manifest import load
 from data.reduce.running import Reduced, Request, reduce_metrics
 from data.store import Store
 
@@ -104,3 +106,12 @@ def same(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> None:
         assert [v for v in one if isinstance(v, float)] == pytest.approx(
             [v for v in other if isinstance(v, float)], rel=1e-12
         )
+
+
+def content(out: Path, kind: str = "hours") -> list[tuple[Any, ...]]:
+    """All rows of a reduction."""
+    manifest = load(out)
+    assert manifest is not None
+    files = [str(out / name) for name in manifest.files(kind)]
+    return duckdb.sql("SELECT * FROM read_parquet($files, hive_partitioning = false) ORDER BY ALL",
+                      params={"files": files}).fetchall()  # fmt: skip

@@ -73,6 +73,7 @@ def killed_at(
     same(done, whole)
 
 
+@pytest.mark.slow
 def test_a_reduction_killed_before_some_steps_goes_on(
     ended: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pytest
 
 from data.errors import DataError, SourceError
-from data.reduce.manifest import load
 from tests.data.reduce.samples import (
     EVENTS,
     HOURS,
     asked,
+    content,
     fed,
     reduced,
     same,
@@ -36,15 +35,6 @@ def frame() -> pd.DataFrame:
 def by_store(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """Hours and events as the store derives them from the samples."""
     return asked(stored(tmp_path_factory.mktemp("raw") / "store", frame), HOURS, EVENTS)
-
-
-def content(out: Path, kind: str = "hours") -> list[tuple[Any, ...]]:
-    """All rows of a reduction."""
-    manifest = load(out)
-    assert manifest is not None
-    files = [str(out / name) for name in manifest.files(kind)]
-    return duckdb.sql("SELECT * FROM read_parquet($files, hive_partitioning = false) ORDER BY ALL",
-                      params={"files": files}).fetchall()  # fmt: skip
 
 
 def test_the_steps_of_a_counter_are_counted_over_borders_as_worked_out_by_hand(
@@ -76,7 +66,14 @@ def test_quantiles_are_exact(tmp_path: Path, frame: pd.DataFrame) -> None:
         assert [*row[-4:]] == pytest.approx(wanted, rel=1e-12)
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "parquet",
+        pytest.param("csv", marks=pytest.mark.slow),
+        pytest.param("jsonl", marks=pytest.mark.slow),
+    ],
+)
 def test_a_store_fed_by_a_reduction_answers_as_one_fed_by_the_samples(
     tmp_path: Path, frame: pd.DataFrame, by_store: list[Any], form: str
 ) -> None:
@@ -89,6 +86,7 @@ def test_a_store_fed_by_a_reduction_answers_as_one_fed_by_the_samples(
     assert events == by_store[1]
 
 
+@pytest.mark.slow
 def test_pieces_in_any_order_and_size_give_the_same(
     tmp_path: Path, frame: pd.DataFrame, by_store: list[Any]
 ) -> None:
@@ -102,6 +100,7 @@ def test_pieces_in_any_order_and_size_give_the_same(
     same(asked(fed(tmp_path / "store", out), HOURS)[0], by_store[0])
 
 
+@pytest.mark.slow
 def test_days_that_come_one_by_one_count_on_from_the_day_before(
     tmp_path: Path, frame: pd.DataFrame, by_store: list[Any]
 ) -> None:
@@ -253,6 +252,7 @@ def test_a_reduction_whose_files_are_gone_is_refused_by_the_store(tmp_path: Path
         fed(tmp_path / "store", tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_of_an_hour_known_both_ways_the_one_of_more_samples_counts(
     tmp_path: Path, frame: pd.DataFrame, by_store: list[Any]
 ) -> None:
