@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pandas as pd
 import pytest
 
 from data.errors import DataError, SourceError
+from data.queries.metrics import last_samples
+from data.store import Store
 from tests.data.reduce.samples import (
     EVENTS,
     HOURS,
@@ -84,6 +87,9 @@ def test_a_store_fed_by_a_reduction_answers_as_one_fed_by_the_samples(
     hours, events = asked(fed(tmp_path / "store", tmp_path / "out"), HOURS, EVENTS)
     same(hours, by_store[0])
     assert events == by_store[1]
+    with closing(Store.open(tmp_path / "store")) as store:
+        with pytest.raises(DataError, match="the store holds no metrics of nodes of a"):
+            last_samples(store)  # codes that were kept are no readings
 
 
 @pytest.mark.slow
@@ -135,6 +141,7 @@ def test_late_records_of_a_day_whose_inputs_are_gone_are_refused(
     assert content(tmp_path / "out") == held
 
 
+@pytest.mark.slow
 def test_half_of_all_rows_on_one_node_go_in_parts(tmp_path: Path, frame: pd.DataFrame) -> None:
     skewed = pd.concat([frame, frame[frame.node == "n1"].assign(gpu="7")])
     path = written(skewed, tmp_path / "a.parquet")
