@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import ibis
 
+from data.errors import DataError
 from data.metric_kinds import metric_kind
 from data.publish.schema import literal
 from data.reduce import metrics
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20_000_000
 """Samples that are reduced at once: what bounds the memory."""
+_NAMED = 3
+"""Files that are named in a message."""
 _SERIES = ", ".join(metrics.SERIES)
-_NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
+_STATED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
 _NO_SAMPLE = f"""SELECT {", ".join(f"'' AS {name}" for name in metrics.SERIES)},
   0::BIGINT AS at_us, 0::DOUBLE AS value LIMIT 0"""
 
@@ -123,6 +126,13 @@ class DuckDBEngine:
 
         Of `share` (k, n) those series whose hash leaves k when divided by n.
         """
+        try:
+            return self._reduced(found, period, share, out)
+        except duckdb.Error as error:
+            raise _failed(found, error) from None
+
+    def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
+        """The same, with DuckDB's own errors."""
         self._view(found, period, share)
         self._table("series", _sql(metrics.series))
         self._table("samples", _sql(metrics.samples))
@@ -227,9 +237,20 @@ def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
     return str(ibis.to_sql(question(*asked), dialect="duckdb"))
 
 
+def _failed(found: Found, error: duckdb.Error) -> DataError:
+    """What to say where samples that were counted cannot be reduced."""
+    names = ", ".join(partition.path for partition in found.partitions[:_NAMED])
+    more = f" and {len(found.partitions) - _NAMED:,} more" * (len(found.partitions) > _NAMED)
+    reason = str(error).splitlines()[0][:200]
+    return DataError(
+        f"{names}{more}: cannot be reduced ({reason}): check the files, and room in memory and on "
+        "disk; days that are done stay"
+    )
+
+
 def _ended(minutes: Sequence[Path], since_us: int) -> str:
     """A query of the last samples of counters by their minutes, from a time on."""
     listed = ", ".join(literal(str(path)) for path in minutes)
-    return f"""SELECT {_NAMED}, max(last_us) AS at_us, max_by(last, last_us) AS value
+    return f"""SELECT {_STATED}, max(last_us) AS at_us, max_by(last, last_us) AS value
       FROM read_parquet([{listed}], hive_partitioning = false)
       WHERE last_us >= {since_us} AND at_least IS NOT NULL GROUP BY ALL"""

@@ -91,12 +91,18 @@ def due(manifest: Manifest, given: Sequence[Partition]) -> list[Day]:
         new = {path for path, identity in one.inputs.items() if done.inputs.get(path) != identity}
         late = {path: _rows_on(manifest, path, day) for path in sorted(new)}
         found.append(one._replace(late=late))
-    gone = [
-        day for day, done in manifest.partitions.items()
-        if day not in held and done.inputs.keys() <= known
-    ]  # fmt: skip
-    found += [Day(day, begin_of(day), {}, {}, {}) for day in gone]
-    return sorted(found)
+    return sorted([*found, *_gone(manifest, held, known)])
+
+
+def _gone(manifest: Manifest, held: Mapping[str, Day], known: set[str]) -> Iterator[Day]:
+    """Days of which no input holds a sample any more, as they are given now."""
+    for day, done in manifest.partitions.items():
+        if day in held or not done.inputs.keys() & known:
+            continue
+        one = Day(day, begin_of(day), {}, {}, {})
+        if missing := sorted(done.inputs.keys() - known):
+            _refuse_missing(day, one, missing)
+        yield one
 
 
 def again(manifest: Manifest, day: str, given: Sequence[Partition]) -> Day | None:

@@ -90,6 +90,17 @@ class SparkEngine:
 
     def reduce(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """Reduces the samples of a period of whole hours to files in `out`."""
+        try:
+            return self._reduced(found, period, share, out)
+        except Exception as error:
+            reason = str(error).splitlines()[0][:200]
+            raise DataError(
+                f"Spark failed ({reason}): see that its workers live and have room; days that are "
+                "done stay, run it again"
+            ) from error
+
+    def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
+        """The same, with Spark's own errors."""
         self._view(found, period, share)
         numbered = str(self._aside / "series")  # numbers stay what they are if a worker is lost
         self._session.sql(_sql(metrics.series)).write.mode("overwrite").parquet(numbered)

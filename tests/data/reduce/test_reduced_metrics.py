@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from data.errors import DataError, SourceError
 from data.queries.metrics import last_samples
+from data.reduce.manifest import load
 from data.store import Store
 from tests.data.reduce.samples import (
     EVENTS,
@@ -87,9 +89,9 @@ def test_a_store_fed_by_a_reduction_answers_as_one_fed_by_the_samples(
     hours, events = asked(fed(tmp_path / "store", tmp_path / "out"), HOURS, EVENTS)
     same(hours, by_store[0])
     assert events == by_store[1]
-    with closing(Store.open(tmp_path / "store")) as store:
-        with pytest.raises(DataError, match="the store holds no metrics of nodes of a"):
-            last_samples(store)  # codes that were kept are no readings
+    refused = pytest.raises(DataError, match="the store holds no metrics of nodes of a")
+    with closing(Store.open(tmp_path / "store")) as store, refused:
+        last_samples(store)  # codes that were kept are no readings
 
 
 @pytest.mark.slow
@@ -266,3 +268,38 @@ def test_of_an_hour_known_both_ways_the_one_of_more_samples_counts(
     store = stored(tmp_path / "store", frame[frame.observed_at.dt.minute < 10])
     reduced(tmp_path / "out", written(frame, tmp_path / "a.parquet"))
     same(asked(fed(store, tmp_path / "out"), HOURS)[0], by_store[0])
+
+
+def test_damage_that_counting_does_not_see_is_told_and_leaves_no_part(
+    tmp_path: Path, frame: pd.DataFrame
+) -> None:
+    path = written(frame, tmp_path / "a.parquet")
+    group = pq.read_metadata(path).row_group(0)
+    of_gpu = next(
+        group.column(k) for k in range(group.num_columns)
+        if group.column(k).path_in_schema == "gpu"
+    )  # fmt: skip
+    with path.open("r+b") as stream:
+        stream.seek(of_gpu.dictionary_page_offset)
+        stream.write(b"\xff" * of_gpu.total_compressed_size)
+    with pytest.raises(DataError, match=r"a\.parquet: cannot be reduced"):
+        reduced(tmp_path / "out", path)
+    manifest = load(tmp_path / "out")
+    assert manifest is not None
+    assert manifest.partitions == {}
+    assert not [*(tmp_path / "out").rglob("*.parquet")]
+
+
+def test_a_day_that_only_an_absent_input_still_holds_stays_or_is_refused(tmp_path: Path) -> None:
+    day = "at,node,metric,value\n2026-01-05T01:00:00Z,n1,x,1\n"
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    for path in (first, second):
+        path.write_text(day)
+    reduced(tmp_path / "out", first, second)
+    held = content(tmp_path / "out")
+    assert held[0][6] == 1  # both are of one time
+    assert reduced(tmp_path / "out", second).days_done == []
+    second.write_text(day.replace("01-05", "01-07"))
+    with pytest.raises(SourceError, match=r"2026-01-05 is done and .* give .*1\.csv, too"):
+        reduced(tmp_path / "out", second)
+    assert content(tmp_path / "out") == held
