@@ -53,6 +53,8 @@ METRIC_KINDS: Final = (
     }
 )
 """Metrics by name; names that are not listed tell by their endings."""
+XID_GAUGE: Final = "DCGM_FI_DEV_XID_ERRORS"
+"""The metric that shows the last XID of a GPU until the next."""
 _ENDINGS = {"_celsius": "C", "_watts": "W", "_watt": "W", "_volts": "V", "_amps": "A",
             "_joules": "J", "_hertz": "Hz", "_bytes": "B", "_bytes_per_second": "B/s",
             "_seconds": "s", "_ratio": "ratio", "_percent": "percent"}  # fmt: skip

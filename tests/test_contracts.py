@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_LIBRARY = {
-    "duckdb": "data.database_errors data.ingest data.publish data.sandbox data.store",
+    "duckdb": "data.database_errors data.ingest data.publish data.reduce data.sandbox data.store",
+    "ibis": "data.reduce",
+    "pyspark": "data.reduce",
     "sqlite3": "data.state",
     "streamlit": "app.ask app.main app.server app.show app.views app.widgets",
     "plotly": "app.figures",
@@ -25,9 +27,9 @@ OF_LIBRARY = {
     "requests": "",
     "urllib": (
         "app.alerts app.answers app.server app.show app.words data.collect data.posting "
-        "data.site data.site_alerts"
+        "data.reduce data.site data.site_alerts"
     ),
-    "socket": "app.server data.collect",
+    "socket": "app.server data.collect data.reduce",
     "pickle": "app.ask",
     "subprocess": "app.server data.collect data.sandbox",
 }

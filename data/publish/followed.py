@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from analytics.fleet.inventory import Seen, outages
 from analytics.fleet.pod_attempts import PodRun, QueueChange, attempts, end_of, queue_attempts
+from data.metric_kinds import XID_GAUGE
 from data.tables import records, tables
 from data.tables.node_events import CONDITIONS as SOURCE
 from data.tables.table import NODE_AS_WRITTEN, UNNAMED
@@ -242,7 +243,7 @@ def _xids(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
         f"""CREATE OR REPLACE TEMP TABLE gauge AS
             SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid,
               max(cluster_from) AS cluster_from
-            FROM node_metrics WHERE metric = '{_XID_GAUGE}'
+            FROM node_metrics WHERE metric = '{XID_GAUGE}'
               AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)
             GROUP BY ALL"""
     )
@@ -268,12 +269,12 @@ def _xids(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
     found = []
     for cluster, host, gpu, seen_at, xid, before_at, told_by in rows:
         stated = UNNAMED if told_by else cluster
-        key = f"{_XID_GAUGE}|{stated}|{host}|{gpu}|{seen_at.timestamp()}|{xid:.0f}"
+        key = f"{XID_GAUGE}|{stated}|{host}|{gpu}|{seen_at.timestamp()}|{xid:.0f}"
         since = f"not yet at {before_at:{_TIME}}" if before_at else "since when is unknown"
         found.append((
             cluster, hashlib.sha256(key.encode()).hexdigest()[:24], host, gpu,
             seen_at if before_at else None, "dcgm", "xid", int(xid),
-            f"{_XID_GAUGE} {xid:.0f} at {seen_at:{_TIME}}, {since}", told_by,
+            f"{XID_GAUGE} {xid:.0f} at {seen_at:{_TIME}}, {since}", told_by,
         ))  # fmt: skip
     _register(connection, "health_events", _XID_COLUMNS, found)
     return {"health_events": _replace(connection, "health_events", _OF_GAUGE, touched)}
@@ -287,18 +288,17 @@ def follow_placed(connection: duckdb.DuckDBPyConnection) -> set[str]:
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE concerned AS
             SELECT DISTINCT cluster, {NODE_AS_WRITTEN} AS node FROM node_metrics
-            WHERE metric = '{_XID_GAUGE}' AND cluster_from IS NOT NULL"""
+            WHERE metric = '{XID_GAUGE}' AND cluster_from IS NOT NULL"""
     )
     return {table for table, n_rows in _xids(connection, None).items() if n_rows}
 
 
 _TIME = "%Y-%m-%d %H:%M:%S"
-_XID_GAUGE = "DCGM_FI_DEV_XID_ERRORS"
 _XID_COLUMNS = (
     "cluster", "event_id", "node", "gpu", "observed_at", "source", "check_name", "xid", "message",
     "cluster_from",
 )  # fmt: skip
-_SHOWN_BY_GAUGE = f"""source = 'dcgm' AND starts_with(message, '{_XID_GAUGE}')
+_SHOWN_BY_GAUGE = f"""source = 'dcgm' AND starts_with(message, '{XID_GAUGE}')
   AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)"""
 _OF_SAMPLES = f"""coalesce(observed_at >= (
     SELECT first_at FROM first_sample WHERE first_sample.cluster = health_events.cluster
@@ -366,7 +366,7 @@ _FOLLOWS: dict[str, tuple[str, str, str, _Make]] = {
     "pod_runs": ("jobs", "job_id", "true", _jobs),
     "queue_changes": ("jobs", "job_id", "true", _jobs),
     "node_conditions": ("node_events", "host", "true", _node_events),
-    "node_metrics": ("health_events", "node", f"metric = '{_XID_GAUGE}'", _xids),
+    "node_metrics": ("health_events", "node", f"metric = '{XID_GAUGE}'", _xids),
 }
 """Table -> the table that follows from it, the column that says which records belong together,
 those from which anything follows, and what makes its rows."""

@@ -9,6 +9,7 @@ import numpy as np
 from data.errors import DataError
 from data.filters import Filter
 from data.ingest.readers.metrics.machine_samples import Series, gridded
+from data.metric_kinds import XID_GAUGE
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -86,8 +87,9 @@ _OF_JOB = """($job_id IS NULL OR node IN (SELECT node FROM job_nodes JOIN jobs
               USING (cluster, attempt_key) WHERE cluster = $cluster AND job_id = $job_id))"""
 _NAMES = f"""SELECT DISTINCT metric, node FROM node_metrics
              WHERE cluster = $cluster AND {_OF_JOB}
-               AND observed_at > ({_LAST}) - to_minutes($minutes)
+               AND observed_at > ({_LAST}) - to_minutes($minutes) AND metric <> '{XID_GAUGE}'
              ORDER BY metric, node"""
+"""Without codes, which are no reading; of what was reduced they alone are kept as samples."""
 _SAMPLES = f"""SELECT machine, epoch(observed_at) AS at, avg(reading) AS value
                FROM node_metrics JOIN (
                  SELECT unnest($nodes) AS node, generate_subscripts($nodes, 1) - 1 AS machine
@@ -162,7 +164,8 @@ def last_sampled(
         f"""WITH last AS MATERIALIZED ({_LAST}),
             sampled AS MATERIALIZED (
               SELECT DISTINCT node FROM node_metrics, last
-              WHERE cluster = $cluster AND observed_at > last_at - to_minutes({MINUTES}))
+              WHERE cluster = $cluster AND observed_at > last_at - to_minutes({MINUTES})
+                AND metric <> '{XID_GAUGE}')
             SELECT attempt_key, any_value(job_id), any_value("user"),
               list(DISTINCT node ORDER BY node) AS nodes,
               max(greatest(held.start_at, last_at - to_minutes({MINUTES}))) AS from_at,

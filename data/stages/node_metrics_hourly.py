@@ -11,15 +11,19 @@ if TYPE_CHECKING:
 
     from data.stages import Context
 
-NEEDS = ("node_metrics",)
-READS = ("node_metrics",)
+NEEDS = ("node_metrics", "node_metrics_reduced")
+READS = ("node_metrics", "node_metrics_reduced")
 WRITES = ("node_metrics_hourly",)
 INPUTS = ("data.metric_kinds",)
-_SERIES = "cluster, node, gpu, metric, labels"
+_COLUMNS = ("cluster", "node", "gpu", "metric", "labels")
+_SERIES = ", ".join(_COLUMNS)
 
 
-def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
-    """Fills the hours from all samples.
+def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
+    """Fills the hours from all samples, and from what was reduced before it came here.
+
+    Of an hour that is known both ways that counts which rests on more samples; of as many, what was
+    reduced, for its first step may count on from samples that are not here.
 
     A counter's increase is the sum of value - before, or of the value where it is less than before
     (it began again), over samples with another one at most an hour before them. So the increases of
@@ -45,7 +49,27 @@ def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
               any_value(unit) AS unit
             FROM sample JOIN metric_kind USING (metric) GROUP BY {_SERIES}, hour_at ORDER BY ALL"""
     )
+    if "node_metrics_reduced" in context.filled:
+        _add_reduced(connection)
     connection.unregister("metric_kind")
+
+
+def _add_reduced(connection: duckdb.DuckDBPyConnection) -> None:
+    """Adds the hours that were reduced, in place of those of fewer samples."""
+    same = " AND ".join(
+        f"hours.{name} IS NOT DISTINCT FROM reduced.{name}" for name in (*_COLUMNS, "hour_at")
+    )
+    connection.execute(
+        f"""DELETE FROM node_metrics_hourly AS hours USING node_metrics_reduced AS reduced
+            WHERE {same} AND reduced.n >= hours.n"""
+    )
+    connection.execute(
+        f"""INSERT INTO node_metrics_hourly BY NAME
+            SELECT {_SERIES}, hour_at, n, minimum, mean, maximum, last, increase, at_least, unit
+            FROM node_metrics_reduced AS reduced JOIN metric_kind USING (metric)
+            WHERE node IS NOT NULL
+              AND NOT EXISTS (FROM node_metrics_hourly AS hours WHERE {same}) ORDER BY ALL"""
+    )
 
 
 def _register_kinds(connection: duckdb.DuckDBPyConnection) -> None:
@@ -53,7 +77,8 @@ def _register_kinds(connection: duckdb.DuckDBPyConnection) -> None:
     import pyarrow as pa
 
     metrics = [name for (name,) in connection.execute(
-        "SELECT DISTINCT metric FROM node_metrics").fetchall()]  # fmt: skip
+        "SELECT metric FROM node_metrics UNION SELECT metric FROM node_metrics_reduced"
+    ).fetchall()]  # fmt: skip
     kinds = [metric_kind(name) for name in metrics]
     connection.register(
         "metric_kind",

@@ -196,9 +196,41 @@ NODE_METRICS = Records(
     placed_by=("node",),
 )
 
+NODE_METRICS_REDUCED = Records(
+    "node_metrics_reduced",
+    "A metric of a node or GPU in one hour, as `faultline reduce` made it of samples that are not "
+    "in the store.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "node": varchar("host name"),
+        "gpu": varchar("GPU index, else its UUID; NULL for the node"),
+        "metric": varchar("name as the exporter gives it"),
+        "labels": varchar(
+            "what else tells series of a metric apart, a JSON object; NULL for nothing",
+            people="text",
+        ),
+        "hour_at": timestamptz("begin of the hour"),
+        "n": bigint("samples, each time of a series once"),
+        "minimum": double("least value"),
+        "mean": double("mean of the values"),
+        "maximum": double("greatest value"),
+        "last": double("value of the last sample"),
+        "increase": double("of a counter: as in node_metrics_hourly"),
+        "at_least": boolean("of a counter: as in node_metrics_hourly"),
+        "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
+    },
+    key=("cluster", "node", "gpu", "metric", "labels", "hour_at"),
+    time="hour_at",
+    coverage=Coverage(),
+    later="n",
+    placed_by=("node",),
+)
+
 NODE_METRICS_HOURLY = Table(
     "node_metrics_hourly",
-    "A metric of a node or GPU in one hour, from the samples in `node_metrics`.",
+    "A metric of a node or GPU in one hour, from the samples in `node_metrics`, or from "
+    "`node_metrics_reduced` where that was made of as many or more.",
     {
         "cluster": varchar("name of the cluster"),
         "node": varchar("host name"),

@@ -182,6 +182,12 @@ OTHERS: dict[str, list[Row]] = {
         for gpu in (None, "0") for when in (0, 1) for labels in (None, "{}") for value in (1.0, 2.0)
         for pod in (None, "p")
     ],
+    "node_metrics_reduced": [
+        {"cluster": "a", "node": "n1", "gpu": gpu, "metric": "m", "hour_at": at(when),
+         "labels": labels, "n": n, "mean": mean}
+        for gpu in (None, "0") for when in (0, 1) for labels in (None, "{}") for n in (1, 2)
+        for mean in (1.0, 2.0)
+    ],
     "pod_runs": [
         {"cluster": "a", "job_id": "ns/j", "pod_uid": uid, "run": run, "slot": "0", "state": state,
          "is_over": state == "FAILED", "created_at": at(0), "start_at": at(1), "end_at": end,

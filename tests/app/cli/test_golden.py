@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DO_SOMETHING = {
-    "annotate", "backup", "collect", "demo", "forget", "report", "restore", "rollback", "serve",
+    "annotate", "backup", "collect", "demo", "forget", "reduce", "report", "restore", "rollback",
+    "serve",
 }  # fmt: skip
 """Commands that are called for what they do."""
 

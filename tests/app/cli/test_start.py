@@ -24,7 +24,7 @@ for command in json.loads(sys.argv[1]):
         status = main(command)
     except SystemExit as end:
         status = end.code
-    loaded = sorted({"pandas", "streamlit"} & set(sys.modules))
+    loaded = sorted({"pandas", "streamlit", "ibis"} & set(sys.modules))
     print("loaded:", loaded, "status:", status or 0, *command, file=sys.stderr)
 """
 

@@ -1,0 +1,149 @@
+"""Hours of metrics that `faultline reduce metrics` made, and the samples that it kept."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from data.errors import SourceError
+from data.ingest.reader import Batch, Options, Reader, Source
+from data.publish.schema import literal
+from data.reduce.manifest import BEGINS, NAME, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+    from data.reduce.manifest import Manifest
+
+_HOURS = """SELECT * EXCLUDE (cluster), {cluster} AS cluster, make_timestamptz(hour_us) AS hour_at
+  FROM read_parquet([{files}], hive_partitioning = false)"""
+_CHANGES = """SELECT * EXCLUDE (cluster, at_us, value), {cluster} AS cluster, value AS reading,
+    make_timestamptz(at_us) AS observed_at
+  FROM read_parquet([{files}], hive_partitioning = false)"""
+_NOTHING = "SELECT NULL::VARCHAR AS cluster, NULL::TIMESTAMPTZ AS {at} LIMIT 0"
+
+
+def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
+    """What the files hold that a manifest names; they lie beside it."""
+    return _read(source.path.parent, source.name, options, connection)
+
+
+def read_folder(
+    folder: Path,
+    options: Options,
+    connection: duckdb.DuckDBPyConnection,
+    workdir: Path,
+    *,
+    called: str | None = None,
+) -> tuple[Source, Batch]:
+    """The same of the folder of a reduction."""
+    del workdir
+    name, path = called or str(folder), folder / NAME
+    batch = _read(folder, name, options, connection)
+    text = path.read_bytes()
+    modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return Source(path, name, modified_at, sha256=hashlib.sha256(text).hexdigest()), batch
+
+
+def _read(
+    folder: Path, name: str, options: Options, connection: duckdb.DuckDBPyConnection
+) -> Batch:
+    """Rows of hours and of samples that were kept; a record is one of them."""
+    import duckdb
+
+    manifest = load(folder)
+    if manifest is None or manifest.kind != "metrics":
+        raise SourceError(f"{name}: holds no reduction of metrics: give the folder of --out")
+    try:
+        hours = _table(connection, "hours_read", _HOURS, _files(folder, manifest, "hours"), options)
+        changes = _table(
+            connection, "changes_read", _CHANGES, _files(folder, manifest, "changes"), options
+        )
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(f"{name}: is damaged ({reason}): reduce into another folder") from None
+    ((n_hours, first_at, last_at),) = connection.execute(
+        "SELECT count(*), min(hour_at), max(hour_at) FROM hours_read"
+    ).fetchall()
+    ((n_changes, clusters),) = connection.execute(
+        """SELECT (SELECT count(*) FROM changes_read),
+             coalesce((SELECT list(DISTINCT cluster ORDER BY cluster) FROM hours_read), [])"""
+    ).fetchall()
+    return Batch(
+        {"node_metrics_reduced": hours, "node_metrics": changes},
+        rows_kept=n_hours + n_changes,
+        first_at=first_at,
+        last_at=last_at,
+        clusters=tuple(clusters),
+        notices=[_told(manifest)],
+    )
+
+
+def _files(folder: Path, manifest: Manifest, kind: str) -> list[Path]:
+    """The files of a kind.
+
+    Raises
+    ------
+    SourceError
+        Where one is not there.
+    """
+    files = [folder / name for name in manifest.files(kind)]
+    missing = next((path for path in files if not path.is_file()), None)
+    if missing is not None:
+        raise SourceError(f"{missing}: is absent, and {NAME} names it: copy the whole folder")
+    return files
+
+
+def _table(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    query: str,
+    files: list[Path],
+    options: Options,
+) -> duckdb.DuckDBPyRelation:
+    """A temporary table of the rows of some files."""
+    stated = literal(options.cluster) if options.cluster else "cluster"
+    filled = _NOTHING.format(at="hour_at" if table == "hours_read" else "observed_at")
+    if files:
+        filled = query.format(
+            cluster=f"coalesce({stated}, {literal(options.default_cluster)})",
+            files=", ".join(literal(str(path)) for path in files),
+        )
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {filled}")
+    return connection.table(table)
+
+
+def _told(manifest: Manifest) -> str:
+    """What the rows were made of, on one line."""
+    inputs = manifest.inputs.values()
+    told = f"made of {sum(one.kept for one in inputs):,} samples of {len(inputs):,} files"
+    rejected = manifest.total("rejected")
+    if rejected:
+        reasons = "; ".join(f"{reason} ({n:,})" for reason, n in rejected.most_common())
+        told += f", of which {rejected.total():,} more rows were rejected: {reasons}"
+    if manifest.refused:
+        told += f"; {len(manifest.refused):,} files could not be read"
+    return told
+
+
+READER = Reader(
+    "reduced-metrics",
+    "hours of metrics by faultline reduce",
+    export="the folder that `faultline reduce metrics` wrote",
+    reads=(
+        "the folder of `faultline reduce metrics` (or its `manifest.json`): number, least, mean, "
+        "greatest and last value and increase of each series by hour, and of the gauge of XIDs the "
+        "samples at which it changes; minutes and quantiles stay in the folder"
+    ),
+    script="faultline reduce metrics samples/ --out reduced",
+    example="reduced",
+    fills=("node_metrics_reduced", "node_metrics"),
+    place=6.93,
+    cluster_by_host=True,
+    sniff=lambda head: head.startswith(BEGINS),
+    read=read,
+    read_folder=read_folder,
+)

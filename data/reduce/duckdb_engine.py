@@ -1,0 +1,256 @@
+"""The engine of one machine: DuckDB runs what ibis compiles, a stretch of time after the other."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING
+
+import duckdb
+import ibis
+
+from data.errors import DataError
+from data.metric_kinds import metric_kind
+from data.publish.schema import literal
+from data.reduce import metrics
+from data.reduce.engine import CHANGES, HOURS, MINUTES, Written, last_hash, surveyed
+from data.reduce.inputs import CSV, PARQUET
+from data.reduce.scan import scan, shape_of, told_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from pathlib import Path
+
+    import ibis.expr.types as ir
+
+    from data.reduce.engine import Found, Period
+    from data.reduce.inputs import Partition
+    from data.reduce.manifest import Surveyed
+    from data.reduce.scan import Shape
+
+MOST_ROWS = 20_000_000
+"""Samples that are reduced at once: what bounds the memory."""
+_NAMED = 3
+"""Files that are named in a message."""
+_SERIES = ", ".join(metrics.SERIES)
+_STATED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
+_NO_SAMPLE = f"""SELECT {", ".join(f"'' AS {name}" for name in metrics.SERIES)},
+  0::BIGINT AS at_us, 0::DOUBLE AS value LIMIT 0"""
+
+
+_CROWDED = """SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (bit_count(seconds) < n)
+  FROM minutes"""
+"""How many samples there are, and minutes in which two may be of one time."""
+
+
+class DuckDBEngine:
+    """Reads partitions, and reduces their samples; what it lays aside goes with it."""
+
+    def __init__(self, aside: Path, zone: str, cluster: str | None) -> None:
+        self.most_rows = MOST_ROWS
+        self._aside, self._cluster = aside, cluster
+        self._aside.mkdir(parents=True)
+        self._connection = duckdb.connect(config={"temp_directory": str(aside / "spilled")})
+        self._connection.execute(f"SET TimeZone = {literal(zone)}")
+        self._connection.execute("SET preserve_insertion_order = false")
+        self._shapes: dict[str, Shape] = {}
+        self._unfolded: dict[str, Path] = {}
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        self._connection.close()
+        shutil.rmtree(self._aside, ignore_errors=True)
+
+    def survey(self, partition: Partition) -> Surveyed:
+        """Counts the rows of a partition: what becomes of them, and of which hours they are.
+
+        Raises
+        ------
+        SourceError
+            Where it cannot be read.
+        """
+        width = metrics.HOUR_US
+        hour = f"at_us - ((at_us % {width}) + {width}) % {width}"
+        with told_of(partition.path):
+            rows = self._connection.execute(
+                f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
+                      CASE WHEN verdict IS NULL THEN metric END AS metric, count(*),
+                      count(*) FILTER (is_local)
+                    FROM ({self._rows(partition)}) GROUP BY ALL ORDER BY ALL"""
+            ).fetchall()
+        return surveyed(partition.identity, rows)
+
+    def count(self, paths: Sequence[str]) -> int:
+        """Rows of Parquet, as the files say."""
+        ((n_rows,),) = self._connection.execute(
+            f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"
+        ).fetchall()
+        return int(n_rows)
+
+    def sample(self, partition: Partition, n_rows: int) -> Partition:
+        """A partition of the first rows of one, laid aside."""
+        path = self._aside / "sample.parquet"
+        with told_of(partition.path):
+            query = scan(self._shape(partition), [partition.path], self._cluster)
+            self._connection.execute(
+                f"COPY ({query} LIMIT {n_rows}) TO {literal(str(path))} (FORMAT parquet)"
+            )
+        found = partition._replace(path=str(path), form=CSV)  # read as what a text unfolds to
+        self._unfolded[found.path] = path
+        return found
+
+    def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
+        """Takes up where the day before ended, by its minutes from a time on.
+
+        `names` are the metrics that will come.
+        """
+        kinds = [(name, metric_kind(name)) for name in sorted(names)]
+        self._connection.execute(
+            "CREATE OR REPLACE TEMP TABLE metric_kind "
+            "(metric VARCHAR, is_counter BOOLEAN, unit VARCHAR, holds_at_most DOUBLE)"
+        )
+        for name, kind in kinds:
+            row = [name, kind.is_counter, kind.unit, kind.holds_at_most]
+            self._connection.execute("INSERT INTO metric_kind VALUES (?, ?, ?, ?)", row)
+        self._table("before", _ended(minutes, since_us) if minutes else _NO_SAMPLE)
+        self._table("ended", _NO_SAMPLE)
+
+    def last(self, minutes: Sequence[Path], since_us: int) -> str:
+        """Hash of the last samples of counters by the minutes of a day, from a time on."""
+        rows = self._connection.execute(_ended(minutes, since_us)).fetchall()
+        return last_hash(rows)
+
+    def reduce(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
+        """Reduces the samples of a period, which begins and ends with an hour, to files in `out`.
+
+        Of `share` (k, n) those series whose hash leaves k when divided by n.
+        """
+        try:
+            return self._reduced(found, period, share, out)
+        except duckdb.Error as error:
+            raise _failed(found, error) from None
+
+    def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
+        """The same, with DuckDB's own errors."""
+        self._view(found, period, share)
+        self._table("series", _sql(metrics.series))
+        self._table("samples", _sql(metrics.samples))
+        self._table("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+        ((n_rows, crowded),) = self._connection.execute(_CROWDED).fetchall()
+        n_once = self._keep_once() if crowded else n_rows
+        self._table("increased", _sql(metrics.increases))
+        self._table("hours", _sql(metrics.aggregates, metrics.HOUR_US))
+        files = {
+            MINUTES: _sql(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
+            HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
+            CHANGES: _sql(metrics.changes),
+        }
+        written = {name: self._write(query, out / name) for name, query in files.items()}
+        return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
+
+    def _keep_once(self) -> int:
+        """Leaves one sample a series and time, and makes the minutes anew; how many there are."""
+        self._table("kept_once", _sql(metrics.once))
+        self._table("samples", "FROM kept_once")
+        self._connection.execute("DROP TABLE kept_once")
+        self._table("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+        ((n_once,),) = self._connection.execute("SELECT count(*) FROM samples").fetchall()
+        return int(n_once)
+
+    def keep_last(self, since_us: int) -> None:
+        """Keeps the last samples of the counters that were reduced, from a time on."""
+        last = f"SELECT * FROM ({_sql(metrics.last_of_counters)}) WHERE at_us >= {since_us}"
+        self._connection.execute(f"INSERT INTO ended {last}")
+
+    def pass_on(self) -> None:
+        """Counts on from the samples that were kept."""
+        self._table("before", "FROM ended")
+        self._table("ended", _NO_SAMPLE)
+
+    def _view(self, found: Found, period: Period, share: tuple[int, int]) -> None:
+        """View `scanned`: the kept rows of a period."""
+        partitions, clean = found
+        texts = [partition for partition in partitions if partition.form != PARQUET]
+        scans = [self._scan_texts(texts)] if texts else []
+        alike: defaultdict[tuple[Shape, bool], list[str]] = defaultdict(list)
+        for partition in partitions:
+            if partition.form == PARQUET:
+                is_clean = partition.path in clean
+                alike[self._shape(partition), is_clean].append(partition.path)
+        for (shape, is_clean), paths in alike.items():
+            scans.append(scan(shape, paths, self._cluster, period, is_clean=is_clean))
+        columns = ", ".join(metrics.SCANNED)
+        union = " UNION ALL ".join(
+            f"""SELECT {columns} FROM ({query}) WHERE verdict IS NULL
+                AND at_us >= {period[0]} AND at_us < {period[1]}"""
+            for query in scans
+        )
+        k, n = share
+        part = f" WHERE hash({_SERIES}) % {n} = {k}" if n > 1 else ""
+        self._connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW scanned AS SELECT * FROM ({union}){part}"
+        )
+
+    def _scan_texts(self, several: Sequence[Partition]) -> str:
+        """A query of texts, each read once in all, into Parquet."""
+        paths = ", ".join(literal(str(self._unfold(one))) for one in several)
+        return f"SELECT * FROM read_parquet([{paths}])"
+
+    def _rows(self, partition: Partition) -> str:
+        """A query of all rows of a partition."""
+        if partition.form == PARQUET:
+            return scan(self._shape(partition), [partition.path], self._cluster)
+        return self._scan_texts([partition])
+
+    def _shape(self, partition: Partition) -> Shape:
+        if partition.path not in self._shapes:
+            self._shapes[partition.path] = shape_of(self._connection, partition)
+        return self._shapes[partition.path]
+
+    def _unfold(self, partition: Partition) -> Path:
+        """Parquet of a text's rows."""
+        if partition.path not in self._unfolded:
+            path = self._aside / f"text-{len(self._unfolded)}.parquet"
+            query = scan(self._shape(partition), [partition.path], self._cluster)
+            with told_of(partition.path):
+                self._connection.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet)")
+            self._unfolded[partition.path] = path
+        return self._unfolded[partition.path]
+
+    def _table(self, name: str, query: str) -> None:
+        self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def _write(self, query: str, path: Path) -> int:
+        """Writes rows to a file, none where there are none; how many."""
+        ((n_rows,),) = self._connection.execute(
+            f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+        ).fetchall()
+        if not n_rows:
+            path.unlink()
+        return int(n_rows)
+
+
+@cache
+def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
+    """An expression as DuckDB takes it; ibis takes longer for it than DuckDB for a small answer."""
+    return str(ibis.to_sql(question(*asked), dialect="duckdb"))
+
+
+def _failed(found: Found, error: duckdb.Error) -> DataError:
+    """What to say where samples that were counted cannot be reduced."""
+    names = ", ".join(partition.path for partition in found.partitions[:_NAMED])
+    more = f" and {len(found.partitions) - _NAMED:,} more" * (len(found.partitions) > _NAMED)
+    reason = str(error).splitlines()[0][:200]
+    return DataError(
+        f"{names}{more}: cannot be reduced ({reason}): check the files, and room in memory and on "
+        "disk; days that are done stay"
+    )
+
+
+def _ended(minutes: Sequence[Path], since_us: int) -> str:
+    """A query of the last samples of counters by their minutes, from a time on."""
+    listed = ", ".join(literal(str(path)) for path in minutes)
+    return f"""SELECT {_STATED}, max(last_us) AS at_us, max_by(last, last_us) AS value
+      FROM read_parquet([{listed}], hive_partitioning = false)
+      WHERE last_us >= {since_us} AND at_least IS NOT NULL GROUP BY ALL"""

@@ -1,0 +1,112 @@
+"""What an engine does for a reduction: reads partitions, and reduces their samples by stretches."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from data.reduce.inputs import Partition
+    from data.reduce.manifest import Surveyed
+
+MINUTES, HOURS, CHANGES = "minutes", "hours", "changes"
+"""What is written: aggregates, and the samples of the gauge of XIDs at which it changes."""
+REJECTED, SKIPPED = "rejected: ", "skipped: "
+"""How a verdict on a row begins; NULL where the row is kept."""
+NO_LAST = "none"
+"""Instead of a hash, where a day ends without a counter."""
+Period: TypeAlias = "tuple[int, int]"
+"""From, and up to before, in microseconds since 1970."""
+
+
+class Found(NamedTuple):
+    """Partitions that hold the samples of a day."""
+
+    partitions: Sequence[Partition]
+    clean: Collection[str]
+    """Paths of those of which all rows are kept."""
+
+
+class Written(NamedTuple):
+    """What was made of a stretch of time."""
+
+    files: dict[str, int]
+    """minutes, hours, changes -> rows; each in a file of that name, none where there are none."""
+    rows_in: int
+    repeated: int
+    """Samples of a series and time of which another one counts."""
+
+
+class Engine(Protocol):
+    """An engine that was started; what it lays aside goes when it is closed."""
+
+    most_rows: int
+    """Samples that it reduces at once."""
+
+    def close(self) -> None:
+        """Lets go of everything."""
+
+    def survey(self, partition: Partition) -> Surveyed:
+        """Counts the rows of a partition: what becomes of them, and of which hours they are.
+
+        Raises
+        ------
+        SourceError
+            Where it cannot be read.
+        """
+
+    def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
+        """Takes up where the day before ended, by its minutes from a time on.
+
+        `names` are the metrics that will come.
+        """
+
+    def reduce(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
+        """Reduces the samples of a period, which begins and ends with an hour, to files in `out`.
+
+        Of `share` (k, n) those series whose hash leaves k when divided by n.
+        """
+
+    def keep_last(self, since_us: int) -> None:
+        """Keeps the last samples of the counters that were reduced, from a time on."""
+
+    def pass_on(self) -> None:
+        """Counts on from the samples that were kept."""
+
+    def last(self, minutes: Sequence[Path], since_us: int) -> str:
+        """Hash of the last samples of counters by the minutes of a day, from a time on."""
+
+
+def last_hash(rows: Collection[tuple[object, ...]]) -> str:
+    """Hash of last samples, on every engine the same."""
+    if not rows:
+        return NO_LAST
+    return hashlib.sha256(repr(sorted(map(tuple, rows))).encode()).hexdigest()[:16]
+
+
+def surveyed(
+    identity: list[int], rows: Collection[tuple[str | None, int | None, str | None, int, int]]
+) -> Surveyed:
+    """What a partition holds, by counts of verdict, hour and metric, and of times without zone."""
+    from data.reduce.manifest import Surveyed
+
+    counts: dict[str, dict[str, int]] = {REJECTED: {}, SKIPPED: {}}
+    hours: dict[str, int] = {}
+    for verdict, hour_us, _, n, _ in rows:
+        if verdict is None:
+            hours[str(hour_us)] = hours.get(str(hour_us), 0) + n
+        else:
+            begin = REJECTED if verdict.startswith(REJECTED) else SKIPPED
+            counts[begin][verdict.removeprefix(begin)] = n
+    return Surveyed(
+        identity,
+        sum(row[3] for row in rows),
+        counts[SKIPPED],
+        counts[REJECTED],
+        sum(row[4] for row in rows if row[0] is None),
+        hours,
+        sorted({str(row[2]) for row in rows if row[0] is None}),
+    )

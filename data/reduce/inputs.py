@@ -1,0 +1,95 @@
+"""Partitions that are given: files, folders and globs, each told apart by size and time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PARQUET, CSV, JSON = "parquet", "csv", "json"
+_FORMS = {
+    ".parquet": PARQUET, ".pq": PARQUET, ".csv": CSV, ".tsv": CSV, ".json": JSON, ".jsonl": JSON,
+    ".ndjson": JSON,
+}  # fmt: skip
+_PACKED = (".gz", ".zst")
+_WHOLE = "Parquet, CSV or JSON lines (.parquet, .csv, .tsv, .jsonl, .ndjson; .gz and .zst of texts)"
+
+
+class Partition(NamedTuple):
+    """A file that is read, as it is now."""
+
+    path: str
+    form: str
+    size: int
+    modified_ns: int
+
+    @property
+    def identity(self) -> list[int]:
+        """What changes where the file does."""
+        return [self.size, self.modified_ns]
+
+
+def partitions(names: Sequence[str], out: Path) -> list[Partition]:
+    """All files that the names mean, each once, in the order of their paths; none of `out`.
+
+    Raises
+    ------
+    SourceError
+        Where a name means no file, or a file is of another form.
+    """
+    found = {path for name in names for path in _files(name)}
+    found = {path for path in found if not path.is_relative_to(out.absolute())}
+    if not found:
+        raise SourceError(f"{names[0]}: lies in the folder of the reduction: give the raw records")
+    return [_partition(path) for path in sorted(found)]
+
+
+def _files(name: str) -> Iterator[Path]:
+    """Absolute paths of the files of one name; in a folder those of known forms."""
+    path = Path(name)
+    if path.is_dir():
+        held = [
+            each
+            for each in path.rglob("*")
+            if each.is_file() and _form(each) is not None and not _is_hidden(each, path)
+        ]
+        if not held:
+            raise SourceError(f"{name}: the folder holds no {_WHOLE}: give another")
+    elif path.is_file():
+        held = [path]
+    else:
+        held = [each for each in _matching(path) if each.is_file()]
+        if not held:
+            raise SourceError(f"{name}: is no file, folder or pattern of files: check the path")
+    for each in held:
+        yield each.absolute()
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    """Paths that a pattern fits."""
+    parts = pattern.parts
+    first = next((k for k, part in enumerate(parts) if any(c in part for c in "*?[")), None)
+    if first is not None:
+        yield from Path(*parts[:first]).glob("/".join(parts[first:]))
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    """Whether it is what an engine keeps to itself, as `_SUCCESS` and `.part-0.crc`."""
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+def _form(path: Path) -> str | None:
+    stem = path.stem if path.suffix.lower() in _PACKED else path.name
+    return _FORMS.get(Path(stem).suffix.lower())
+
+
+def _partition(path: Path) -> Partition:
+    form = _form(path)
+    if form is None:
+        raise SourceError(f"{path}: its name ends in no known form: give {_WHOLE}")
+    told = path.stat()
+    return Partition(str(path), form, told.st_size, told.st_mtime_ns)

@@ -1,0 +1,306 @@
+"""Reducing: inputs are surveyed, then day after day is made and recorded; what is done stays."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.current import sync
+from data.errors import DataError, SourceError
+from data.reduce.engine import CHANGES, HOURS, MINUTES, NO_LAST, Engine, Found
+from data.reduce.inputs import Partition, partitions
+from data.reduce.manifest import Done, Manifest, load
+from data.reduce.plan import DAY_US, HOUR_US, Day, after, again, before, due, stretches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+KINDS = (MINUTES, HOURS, CHANGES)
+_ASIDE = ".aside-"
+_DAY = "day="
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be reduced."""
+
+    inputs: tuple[str, ...]
+    out: Path
+    cluster: str | None = None
+    """Cluster of all samples; None where they name it or nobody does."""
+    timezone: str | None = None
+    """Zone of times that name none; None for UTC."""
+    most_rows: int | None = None
+    """Samples that are reduced at once; None for what the engine can hold."""
+    engine: str = "duckdb"
+    master: str | None = None
+    """Address of Spark's master; None for Spark in this process."""
+    progress: Callable[[str], None] = lambda message: None
+
+
+@dataclass
+class Reduced:
+    """What became of it: rows_read = rows_kept + skipped + rejected, over all inputs so far."""
+
+    manifest: Manifest
+    kinds: tuple[str, ...] = KINDS
+    days_done: list[str] = field(default_factory=list)
+    """Days that this run made."""
+    notices: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> Counter[str]:
+        """rows_read, rows_kept, rows_skipped and rows_rejected."""
+        inputs = self.manifest.inputs.values()
+        return Counter(
+            rows_read=sum(one.rows for one in inputs),
+            rows_kept=sum(one.kept for one in inputs),
+            rows_skipped=self.manifest.total("skipped").total(),
+            rows_rejected=self.manifest.total("rejected").total(),
+        )
+
+
+def reduce_metrics(request: Request) -> Reduced:
+    """Brings a reduction up to its inputs: what is new or changed is read, all else stays.
+
+    Raises
+    ------
+    DataError
+        Where another process reduces into the folder, or it holds another reduction.
+    SourceError
+        Where no input can be read, or one that is needed again is no longer given.
+    """
+    began = time.monotonic()
+    given = partitions(request.inputs, request.out)
+    request.out.mkdir(parents=True, exist_ok=True)
+    with _alone(request.out):
+        manifest = opened(request)
+        manifest.save(request.out)  # from here on the folder is a reduction, wherever this ends
+        result = Reduced(manifest)
+        _clear(request.out, manifest)
+        engine = _started(request, manifest)
+        try:
+            _survey(engine, request, given, result)
+            _make_days(engine, request, given, result)
+        finally:
+            engine.close()
+    result.notices += _told(manifest, request)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _started(request: Request, manifest: Manifest) -> Engine:
+    """The engine, which needs nothing of the other."""
+    aside = request.out / f"{_ASIDE}{secrets.token_hex(4)}"
+    if request.engine == "spark":
+        from data.reduce.spark_engine import SparkEngine
+
+        return SparkEngine(aside, manifest.zone, manifest.cluster, request.master)
+    from data.reduce.duckdb_engine import DuckDBEngine
+
+    return DuckDBEngine(aside, manifest.zone, manifest.cluster)
+
+
+def opened(request: Request) -> Manifest:
+    """The reduction that the folder holds, or a new one.
+
+    Raises
+    ------
+    DataError
+        Where it is another one, or the folder holds something else.
+    """
+    zone = request.timezone or "UTC"
+    manifest = load(request.out)
+    if manifest is None:
+        if any(not path.name.startswith(".") for path in request.out.glob("*")):
+            raise DataError(
+                f"{request.out}: holds files and no manifest of a reduction: name a new folder"
+            )
+        return Manifest("metrics", zone, request.cluster)
+    if (manifest.kind, manifest.zone, manifest.cluster) != ("metrics", zone, request.cluster):
+        raise DataError(
+            f"{request.out}: is a reduction of {manifest.kind} with zone {manifest.zone} and "
+            f"cluster {manifest.cluster or 'as stated'}: say the same, or name another folder"
+        )
+    return manifest
+
+
+def _survey(engine: Engine, request: Request, given: Sequence[Partition], result: Reduced) -> None:
+    """Counts the rows of each input that is new or changed; one that cannot be read is told."""
+    manifest, paths = result.manifest, {partition.path for partition in given}
+    manifest.refused = {path: why for path, why in manifest.refused.items() if path in paths}
+    new = [
+        partition
+        for partition in given
+        if (known := manifest.inputs.get(partition.path)) is None
+        or known.identity != partition.identity
+    ]
+    for number, partition in enumerate(new, 1):
+        request.progress(f"{number:,} of {len(new):,} inputs read")
+        try:
+            found = engine.survey(partition)
+        except SourceError as error:
+            manifest.refused[partition.path] = str(error)
+            continue
+        manifest.inputs[partition.path] = found
+        manifest.refused.pop(partition.path, None)
+    if not paths & manifest.inputs.keys():
+        raise SourceError(next(iter(manifest.refused.values())))
+    _refuse_changed(manifest, given)
+    manifest.save(request.out)
+
+
+def _refuse_changed(manifest: Manifest, given: Sequence[Partition]) -> None:
+    """Refuses to go on where an input that was reduced is damaged now: its days would lose it."""
+    for partition in given:
+        known = manifest.inputs.get(partition.path)
+        if known is not None and known.identity != partition.identity:
+            raise SourceError(f"{manifest.refused[partition.path]}; it was reduced before")
+
+
+def _make_days(
+    engine: Engine, request: Request, given: Sequence[Partition], result: Reduced
+) -> None:
+    """Makes each day that is due, and the next where its counters count on from another end."""
+    manifest = result.manifest
+    todo = {day.day: day for day in due(manifest, given)}
+    n_days = len(todo)
+    while todo:
+        day = todo.pop(min(todo))
+        request.progress(f"{day.day}: {len(result.days_done) + 1:,} of {n_days:,} days")
+        if day.late:
+            rows = sum(day.late.values())
+            result.notices.append(
+                f"{day.day}: {rows:,} samples of {', '.join(day.late)} came when the day was done: "
+                "it was made anew"
+            )
+        _make_day(engine, request, given, day, manifest)
+        result.days_done.append(day.day)
+        following = _following(manifest, day.day, given)
+        if following is not None:
+            todo.setdefault(following.day, following)
+    manifest.save(request.out)
+
+
+def _following(manifest: Manifest, day: str, given: Sequence[Partition]) -> Day | None:
+    """The next day, where it is done and counted on from another end of this one."""
+    next_day = after(day)
+    this, done = manifest.partitions.get(day), manifest.partitions.get(next_day)
+    if done is None or done.before == (this.last if this else NO_LAST):
+        return None
+    return again(manifest, next_day, given)
+
+
+def _make_day(
+    engine: Engine,
+    request: Request,
+    given: Sequence[Partition],
+    day: Day,
+    manifest: Manifest,
+) -> None:
+    """Makes one day: files are written aside, named, then the manifest names them."""
+    out, old = request.out, manifest.partitions.pop(day.day, None)
+    if day.inputs:
+        of_day = [partition for partition in given if partition.path in day.inputs]
+        clean = {path for path in day.inputs if manifest.inputs[path].is_clean}
+        earlier = manifest.partitions.get(before(day.day))
+        minutes = [out / name for name in earlier.files[MINUTES]] if earlier else []
+        names = {name for path in day.inputs for name in manifest.inputs[path].metrics}
+        engine.begin(names, minutes, day.begin_us - HOUR_US)
+        files, counts = _write(engine, request, Found(of_day, clean), day)
+        _refuse_moved(of_day)
+        last_us = day.begin_us + DAY_US - HOUR_US
+        manifest.partitions[day.day] = Done(
+            day.inputs,
+            files,
+            counts["rows_in"],
+            counts["repeated"],
+            {kind: counts[kind] for kind in KINDS},
+            earlier.last if earlier else NO_LAST,
+            engine.last([out / name for name in files[MINUTES]], last_us),
+        )
+    manifest.save(out)
+    for names_of in old.files.values() if old else ():
+        for name in names_of:
+            (out / name).unlink(missing_ok=True)
+
+
+def _write(
+    engine: Engine, request: Request, found: Found, day: Day
+) -> tuple[dict[str, list[str]], Counter[str]]:
+    """Files of a day, in their places, and how many rows they and the samples are."""
+    run, out, number = secrets.token_hex(4), request.out, 0
+    files: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    counts: Counter[str] = Counter()
+    aside = out / f"{_ASIDE}{run}"
+    aside.mkdir()
+    for stretch in stretches(day.hours, request.most_rows or engine.most_rows):
+        for share in range(stretch.shares):
+            period = stretch.begin_us, stretch.end_us
+            made = engine.reduce(found, period, (share, stretch.shares), aside)
+            engine.keep_last(stretch.end_us - HOUR_US)
+            counts.update(made.files, rows_in=made.rows_in, repeated=made.repeated)
+            for kind in made.files:
+                name = f"{kind}/{_DAY}{day.day}/{run}-{number}.parquet"
+                (out / name).parent.mkdir(parents=True, exist_ok=True)
+                sync(aside / kind)
+                (aside / kind).rename(out / name)
+                files[kind].append(name)
+            number += 1
+        engine.pass_on()
+    aside.rmdir()
+    return files, counts
+
+
+def _refuse_moved(of_day: Sequence[Partition]) -> None:
+    """Refuses what was read of an input that changed meanwhile."""
+    for partition in of_day:
+        try:
+            told = Path(partition.path).stat()
+        except FileNotFoundError:
+            raise SourceError(f"{partition.path}: went while it was read: run it again") from None
+        if [told.st_size, told.st_mtime_ns] != partition.identity:
+            raise SourceError(f"{partition.path}: changed while it was read: run it again")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keeps others from reducing into the folder."""
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise DataError(f"{out}: another process reduces into it: wait for its end") from None
+    finally:
+        os.close(descriptor)
+
+
+def _clear(out: Path, manifest: Manifest) -> None:
+    """Removes what a run left that ended early."""
+    for path in out.glob(f"{_ASIDE}*"):
+        shutil.rmtree(path)
+    for path in out.glob(".manifest.json-*.part"):
+        path.unlink()
+    named = {name for kind in KINDS for name in manifest.files(kind)}
+    for kind in KINDS:
+        for path in (out / kind).glob(f"{_DAY}*/*.parquet"):
+            if str(path.relative_to(out)) not in named:
+                path.unlink()
+
+
+def _told(manifest: Manifest, request: Request) -> Iterator[str]:
+    """What has to be known of the inputs."""
+    yield from manifest.refused.values()
+    n_local = sum(one.local for one in manifest.inputs.values())
+    if n_local and request.timezone is None:
+        yield f"times without a zone, read as UTC (pass --timezone): {n_local:,}"

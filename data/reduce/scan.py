@@ -1,0 +1,185 @@
+"""One partition as DuckDB reads it: rows of samples, each with why it is not kept."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.errors import SourceError
+from data.ingest.readers.metrics.dcgm import INFINITE, NAN
+from data.ingest.readers.metrics.metric_samples import BLANK, BLANKS
+from data.publish.schema import literal
+from data.reduce.columns import Columns, columns_of
+from data.reduce.engine import REJECTED, SKIPPED
+from data.reduce.inputs import CSV, JSON, PARQUET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import duckdb
+
+    from data.reduce.engine import Period
+    from data.reduce.inputs import Partition
+
+_ZONED = r"\d:?\d\d(:\d\d([.,]\d+)?)?\s*(Z|z|UTC|GMT|[+-]\d\d(:?\d\d)?)\s*$"
+_SEEN_LINES = 1_000
+"""Lines of a text by which its columns are known."""
+_BLANK = " OR ".join(f"value BETWEEN {least!r} AND {most!r}" for least, most in BLANKS)
+_VERDICT = f"""CASE WHEN node = '' THEN '{REJECTED}no node'
+  WHEN metric = '' THEN '{REJECTED}no metric'
+  WHEN at_us IS NULL THEN '{REJECTED}its time is none'
+  WHEN value IS NULL THEN '{REJECTED}its value is no number'
+  WHEN isnan(value) THEN '{SKIPPED}{NAN}' WHEN isinf(value) THEN '{SKIPPED}{INFINITE}'
+  WHEN starts_with(metric, 'DCGM_') AND ({_BLANK}) THEN '{SKIPPED}{BLANK}' END"""
+
+
+class Shape(NamedTuple):
+    """How partitions are read; those of one shape are read together."""
+
+    form: str
+    columns: Columns
+    time_type: str
+    keys: tuple[str, ...] = ()
+    """Of JSON the keys that its lines have."""
+
+
+def shape_of(connection: duckdb.DuckDBPyConnection, partition: Partition) -> Shape:
+    """How a partition is read.
+
+    Raises
+    ------
+    SourceError
+        Where the file is empty, damaged, or lacks a column.
+    """
+    if not partition.size:
+        raise SourceError(f"{partition.path}: is empty: leave it out or write it again")
+    with told_of(partition.path):
+        keys = _keys(connection, partition) if partition.form == JSON else ()
+        rows = _rows(partition.form, [partition.path], keys)
+        types = dict(row[:2] for row in connection.execute(f"DESCRIBE {rows}").fetchall())
+    columns = columns_of(partition.path, types)
+    return Shape(partition.form, columns, types[columns.at], keys)
+
+
+def scan(
+    shape: Shape,
+    paths: Sequence[str],
+    cluster: str | None,
+    period: Period | None = None,
+    *,
+    is_clean: bool = False,
+) -> str:
+    """A query of all rows: the columns of SAMPLE, `verdict` and `is_local` (a time without a zone).
+
+    Times without a zone are read in that of the session. Of Parquet with times of a zone only row
+    groups are read that may hold some of the period. Of clean ones all rows are known to be kept.
+    """
+    found = shape.columns
+
+    def text(column: str | None) -> str:
+        if column is None:
+            return "''"
+        stated = f"CAST({_quoted(column)} AS VARCHAR)"
+        return f"coalesce({stated if shape.form == PARQUET else f'trim({stated})'}, '')"
+
+    at, within = _quoted(found.at), "true"
+    if period is not None and shape.form == PARQUET and _is_zoned(shape.time_type):
+        begin, end = (f"CAST(make_timestamptz({at_us}) AS {shape.time_type})" for at_us in period)
+        within = f"{at} >= {begin} AND {at} < {end}"
+    verdict = "CAST(NULL AS VARCHAR)" if is_clean else _VERDICT
+    return f"""SELECT *, {verdict} AS verdict FROM (
+      SELECT {literal(cluster) if cluster else text(found.cluster)} AS cluster,
+        {text(found.node)} AS node, {text(found.gpu)} AS gpu, {text(found.metric)} AS metric,
+        {text(found.labels)} AS labels, {_time(at, shape.time_type)} AS at_us,
+        TRY_CAST({_quoted(found.value)} AS DOUBLE) AS value,
+        {_is_local(at, shape.time_type)} AS is_local
+      FROM ({_rows(shape.form, paths, shape.keys)}) WHERE {within})"""
+
+
+@contextmanager
+def told_of(path: str) -> Iterator[None]:
+    """Says of an error of DuckDB which file is damaged."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0][:200]
+        raise SourceError(f"{path}: is damaged ({reason}): copy or write it again") from None
+
+
+def _rows(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:
+    """A query of the rows as the files have them; of texts all columns are texts."""
+    listed = ", ".join(map(literal, paths))
+    if form == PARQUET:
+        return f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)"
+    if form == CSV:
+        return f"""SELECT * FROM read_csv([{listed}], header = true, all_varchar = true,
+          quote = '"', escape = '"', null_padding = true, strict_mode = false,
+          sample_size = {_SEEN_LINES})"""
+    named = ", ".join(
+        f"CASE WHEN json_valid(line) THEN json_extract_string(line, {literal(_pointer(key))}) END "
+        f"AS {_quoted(key)}"
+        for key in keys
+    )
+    return f"SELECT {named or 'NULL AS nothing'} FROM ({_lines(paths)})"
+
+
+def _lines(paths: Sequence[str]) -> str:
+    """A query of the lines of texts that are not blank."""
+    return f"""SELECT line FROM read_csv([{", ".join(map(literal, paths))}], header = false,
+      columns = {{'line': 'VARCHAR'}}, delim = '\x01', quote = '', escape = '',
+      auto_detect = false, strict_mode = false) WHERE trim(line) <> ''"""
+
+
+def _keys(connection: duckdb.DuckDBPyConnection, partition: Partition) -> tuple[str, ...]:
+    """Keys that the first lines have."""
+    rows = connection.execute(
+        f"""SELECT DISTINCT unnest(json_keys(line)) AS key FROM (
+              SELECT line FROM ({_lines([partition.path])}) LIMIT {_SEEN_LINES})
+            WHERE json_valid(line) AND json_type(line) = 'OBJECT' ORDER BY ALL"""
+    ).fetchall()
+    return tuple(key for (key,) in rows)
+
+
+def _quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _pointer(key: str) -> str:
+    """The JSON pointer of a key."""
+    return "/" + key.replace("~", "~0").replace("/", "~1")
+
+
+def _time(name: str, kind: str) -> str:
+    """Microseconds since 1970, NULL where it is no time: a time, its text, or a number since 1970.
+
+    Of numbers the size tells the unit: seconds, or 10^3, 10^6, 10^9 times as many.
+    """
+    if kind.startswith(("TIMESTAMP", "DATE")):
+        return f"epoch_us(CAST({name} AS TIMESTAMPTZ))"
+    whole, number = f"TRY_CAST({name} AS BIGINT)", f"TRY_CAST({name} AS DOUBLE)"
+    of_number = f"""CASE WHEN NOT isfinite({number}) THEN NULL
+      WHEN abs({number}) >= 1e17 THEN {whole} // 1000
+      WHEN abs({number}) >= 1e14 THEN {whole}
+      WHEN abs({number}) >= 1e11 THEN CAST(round({number} * 1e3) AS BIGINT)
+      ELSE CAST(round({number} * 1e6) AS BIGINT) END"""
+    if kind != "VARCHAR":
+        return of_number
+    return f"""CASE WHEN {number} IS NOT NULL THEN {of_number}
+      ELSE epoch_us(TRY_CAST(replace({name}, ',', '.') AS TIMESTAMPTZ)) END"""
+
+
+def _is_zoned(kind: str) -> bool:
+    """Whether a type of times is of instants, in microseconds or nanoseconds."""
+    return kind.startswith("TIMESTAMP") and ("TIME ZONE" in kind or "TZ" in kind)
+
+
+def _is_local(name: str, kind: str) -> str:
+    """Whether a time names no zone."""
+    if kind.startswith(("TIMESTAMP", "DATE")):
+        return str(not _is_zoned(kind)).lower()
+    if kind != "VARCHAR":
+        return "false"
+    return f"TRY_CAST({name} AS DOUBLE) IS NULL AND NOT regexp_matches({name}, {literal(_ZONED)})"

@@ -1,0 +1,249 @@
+"""The engine of many machines: Spark runs what ibis compiles; its cluster is the site's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import ibis
+
+from data.errors import DataError
+from data.metric_kinds import metric_kind
+from data.reduce import metrics
+from data.reduce.engine import CHANGES, HOURS, MINUTES, Written, last_hash, surveyed
+from data.reduce.spark_scan import broken, scanned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from pathlib import Path
+
+    import ibis.expr.types as ir
+
+    from data.reduce.engine import Found, Period
+    from data.reduce.inputs import Partition
+    from data.reduce.manifest import Surveyed
+
+MOST_ROWS = 2_000_000_000
+"""Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
+_SHUFFLED_BYTES = 64_000_000
+"""Of the inputs, that one task of Spark takes: 10 million samples of Parquet."""
+WAIT_S = 10.0
+"""How long a master may take to answer."""
+_SAMPLE = ", ".join([*(f"{name} STRING" for name in metrics.SERIES), "at_us BIGINT, value DOUBLE"])
+_KIND = "metric STRING, is_counter BOOLEAN, unit STRING, holds_at_most DOUBLE"
+_COLUMNS = ", ".join(metrics.SCANNED)
+_NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
+_LOCAL = "local[*]"
+
+
+class SparkEngine:
+    """Reads partitions and reduces their samples, on a master that runs or in this process.
+
+    Partitions and the folder of the reduction lie where every worker reaches them.
+    """
+
+    def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
+        self.most_rows = MOST_ROWS
+        self._aside, self._cluster = aside.absolute(), cluster
+        self._session = _session(zone, master)
+        self._aside.mkdir(parents=True)
+        self._ended: list[tuple[Any, ...]] = []
+        self._kept: list[Any] = []
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        self._session.stop()
+        shutil.rmtree(self._aside, ignore_errors=True)
+
+    def survey(self, partition: Partition) -> Surveyed:
+        """Counts the rows of a partition."""
+        width = metrics.HOUR_US
+        hour = f"at_us - ((at_us % {width}) + {width}) % {width}"
+        frame = scanned(self._session, partition, self._cluster)
+        frame.createOrReplaceTempView("partition_read")
+        try:
+            rows = self._session.sql(
+                f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
+                      CASE WHEN verdict IS NULL THEN metric END AS metric, count(*) AS n,
+                      count_if(is_local) AS n_local
+                    FROM partition_read GROUP BY 1, 2, 3"""
+            ).collect()
+        except Exception as error:  # noqa: BLE001  Java's errors have no class of their own
+            raise broken(partition, error) from None
+        return surveyed(partition.identity, [tuple(row) for row in rows])
+
+    def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
+        """Takes up where the day before ended, by its minutes from a time on."""
+        kinds = [
+            (name, kind.is_counter, kind.unit, None if most is None else float(most))
+            for name in sorted(names)
+            for kind in [metric_kind(name)]
+            for most in [kind.holds_at_most]
+        ]
+        self._session.createDataFrame(kinds, _KIND).createOrReplaceTempView("metric_kind")
+        self._ended = self._last(minutes, since_us)
+        self.pass_on()
+
+    def reduce(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
+        """Reduces the samples of a period of whole hours to files in `out`."""
+        try:
+            return self._reduced(found, period, share, out)
+        except Exception as error:
+            reason = str(error).splitlines()[0][:200]
+            raise DataError(
+                f"Spark failed ({reason}): see that its workers live and have room; days that are "
+                "done stay, run it again"
+            ) from error
+
+    def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
+        """The same, with Spark's own errors."""
+        self._view(found, period, share)
+        numbered = str(self._aside / "series")  # numbers stay what they are if a worker is lost
+        self._session.sql(_sql(metrics.series)).write.mode("overwrite").parquet(numbered)
+        self._session.read.parquet(numbered).createOrReplaceTempView("series")
+        self._keep("samples", _sql(metrics.samples))
+        self._keep("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+        n_rows, crowded = self._session.sql(
+            "SELECT coalesce(sum(n), 0), count_if(bit_count(seconds) < n) FROM minutes"
+        ).first()
+        n_once = n_rows
+        if crowded:
+            self._keep("samples", _sql(metrics.once))
+            self._keep("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+            n_once = self._session.table("samples").count()
+        self._keep("increased", _sql(metrics.increases))
+        self._keep("hours", _sql(metrics.aggregates, metrics.HOUR_US))
+        files = {
+            MINUTES: _sql(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
+            HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
+            CHANGES: _sql(metrics.changes),
+        }
+        written = {name: self._write(query, out / name) for name, query in files.items()}
+        return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
+
+    def keep_last(self, since_us: int) -> None:
+        """Keeps the last samples of the counters that were reduced, from a time on."""
+        last = self._session.sql(_sql(metrics.last_of_counters)).where(f"at_us >= {since_us}")
+        self._ended += [tuple(row) for row in last.select(*metrics.SCANNED).collect()]
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept = []
+
+    def pass_on(self) -> None:
+        """Counts on from the samples that were kept."""
+        self._session.createDataFrame(self._ended, _SAMPLE).createOrReplaceTempView("before")
+        self._ended = []
+
+    def last(self, minutes: Sequence[Path], since_us: int) -> str:
+        """Hash of the last samples of counters by the minutes of a day, from a time on."""
+        return last_hash(self._last(minutes, since_us))
+
+    def _last(self, minutes: Sequence[Path], since_us: int) -> list[tuple[Any, ...]]:
+        """The last samples of counters by their minutes, from a time on."""
+        if not minutes:
+            return []
+        files = [str(path.absolute()) for path in minutes]
+        self._session.read.parquet(*files).createOrReplaceTempView("minutes_before")
+        rows = self._session.sql(
+            f"""SELECT {_COLUMNS} FROM (
+                  SELECT {_NAMED}, max(last_us) AS at_us, max_by(last, last_us) AS value
+                  FROM minutes_before WHERE last_us >= {since_us} AND at_least IS NOT NULL
+                  GROUP BY 1, 2, 3, 4, 5)"""
+        ).collect()
+        return [tuple(row) for row in rows]
+
+    def _view(self, found: Found, period: Period, share: tuple[int, int]) -> None:
+        """View `scanned`: the kept rows of a period."""
+        whole = None
+        for partition in found.partitions:
+            frame = scanned(self._session, partition, self._cluster).where(
+                f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
+            )
+            frame = frame.select(*metrics.SCANNED)
+            whole = frame if whole is None else whole.unionAll(frame)
+        wanted = sum(one.size for one in found.partitions) // _SHUFFLED_BYTES
+        parts = max(self._session.sparkContext.defaultParallelism, wanted)
+        self._session.conf.set("spark.sql.shuffle.partitions", parts)
+        k, n = share
+        if whole is not None and n > 1:
+            whole = whole.where(f"pmod(hash({', '.join(metrics.SERIES)}), {n}) = {k}")
+        if whole is not None:
+            whole.createOrReplaceTempView("scanned")
+
+    def _keep(self, name: str, query: str) -> None:
+        """A view of an answer that is held, as far as there is room, while the stretch lasts."""
+        frame = self._session.sql(query).persist()
+        frame.createOrReplaceTempView(name)
+        self._kept.append(frame)
+
+    def _write(self, query: str, path: Path) -> int:
+        """Writes rows to one file, none where there are none; how many."""
+        import pyarrow.parquet as pq
+
+        folder = self._aside / "written"
+        self._session.sql(query).coalesce(1).write.mode("overwrite").option(
+            "compression", "zstd"
+        ).parquet(str(folder))
+        files = sorted(folder.glob("part-*.parquet"))
+        n_rows = sum(pq.read_metadata(file).num_rows for file in files)
+        if n_rows:
+            (file,) = (file for file in files if pq.read_metadata(file).num_rows)
+            shutil.move(file, path)
+        return int(n_rows)
+
+
+def _session(zone: str, master: str | None) -> Any:
+    """A session on a master that answers, or in this process.
+
+    Raises
+    ------
+    DataError
+        Where there is no Spark, no Java, or nothing answers.
+    """
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise DataError("no Java, which Spark runs on: install a Java runtime, e.g. openjdk 17")
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise DataError("no Spark: pip install -e .[spark]") from None
+    _refuse_silent(master)
+    building = SparkSession.builder.appName("faultline reduce").master(master or _LOCAL)
+    for name, setting in {
+        "spark.sql.session.timeZone": zone,
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }.items():
+        building = building.config(name, setting)
+    try:
+        session = building.getOrCreate()
+    except Exception as error:  # noqa: BLE001  Java's errors have no class of their own
+        reason = str(error).splitlines()[0][:200]
+        raise DataError(f"Spark did not start ({reason}): check --master and Java") from None
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _refuse_silent(master: str | None) -> None:
+    """Refuses a standalone master that does not answer, which Spark would try for a minute."""
+    if master is None or not master.startswith("spark://"):
+        return
+    addresses = [urlsplit(f"spark://{each}") for each in master[len("spark://") :].split(",")]
+    for address in addresses:
+        try:
+            with socket.create_connection((address.hostname or "", address.port or 7077), WAIT_S):
+                return
+        except (OSError, ValueError):
+            continue
+    raise DataError(f"{master}: no master answers there: check the address, and that it runs")
+
+
+@cache
+def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
+    """An expression as Spark takes it."""
+    ibis.pyspark  # noqa: B018  registers options that the compiler asks for
+    return str(ibis.to_sql(question(*asked), dialect="pyspark"))

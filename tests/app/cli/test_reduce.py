@@ -1,0 +1,50 @@
+"""faultline reduce: what it says, and that its library is loaded by it alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from data.reduce.plan import begin_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = """at,node,metric,value
+1767650400,n1,power_watts,41
+1767650401000,n1,power_watts,nan
+1767650402,n1,power_watts,43
+yesterday,n1,x,1
+"""
+
+
+def test_the_command_tells_what_it_did_and_estimates_before(faultline: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(LINES)
+    (tmp_path / "b.csv").touch()
+    command = ("reduce", "metrics", str(tmp_path / "*.csv"), "--out", str(tmp_path / "out"))
+    said = faultline(*command, "--dry-run", "--format", "json").json
+    assert (said["files_new"], said["sample_rows"], said["rows_estimated"]) == (2, 4, 5)
+    assert said["seconds_estimated"] > 0
+    assert not (tmp_path / "out").exists()
+    said = faultline(*command, "--format", "json")
+    assert (said.code, said.json["rows_in"], said.json["rows_out"]) == (2, 2, 1)
+    assert "b.csv: is empty" in said.err
+    again = faultline(*command, "--dry-run", "--format", "json").json
+    assert (again["files_new"], again["seconds_estimated"]) == (1, None)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert begin_of(next(iter(manifest["partitions"]))) == 1767571200000000
+
+
+def test_no_other_command_loads_ibis() -> None:
+    code = (
+        "import sys\n"
+        "from app.cli import commands, parser_of\n"
+        "for name, text in commands().items(): parser_of(name, text)\n"
+        "from data.ingest.readers import known_readers\n"
+        "known_readers()\n"
+        "print('ibis' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert said.stdout == "False\n"

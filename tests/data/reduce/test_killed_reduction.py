@@ -1,0 +1,90 @@
+"""A reduction that is killed anywhere goes on at its next run: nothing is lost, nothing doubled."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.reduce.manifest import load
+from tests.data.reduce.samples import HOURS, asked, fed, reduced, same, samples, written
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def ended() -> Iterator[Callable[..., dict[str, Any]]]:
+    """Runs a command in a process of its own, to a moment or its end (tests/data/killing.py)."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.data.killing"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+    ) as server:  # fmt: skip
+
+        def ask(**asked_for: object) -> dict[str, Any]:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            print(json.dumps(asked_for), file=server.stdin, flush=True)
+            answered: dict[str, Any] = json.loads(server.stdout.readline())
+            return answered
+
+        yield ask
+
+
+def sound(out: Path) -> None:
+    """Each file that the manifest names is there, whole or not at all."""
+    manifest = load(out)
+    if manifest is None:
+        return
+    for kind in ("minutes", "hours", "changes"):
+        assert all((out / name).is_file() for name in manifest.files(kind))
+
+
+def killed_at(
+    ended: Callable[..., dict[str, Any]], folder: Path, moments: list[dict[str, float]]
+) -> None:
+    """Kills runs of a reduction at such moments, one after the other, then lets one end."""
+    frame = samples(hours=3.0, step_s=60)
+    pieces = [written(frame.iloc[k::2], folder / f"{k}.parquet") for k in range(2)]
+    reduced(folder / "whole", *pieces)
+    out, n_killed = folder / "out", 0
+    command = ["reduce", "metrics", *map(str, pieces), "--out", str(out), "--format", "json"]
+    for moment in moments:
+        if out.is_dir() and n_killed % 3 == 2:  # an input that changed: a day is made anew
+            written(frame.iloc[0::2], pieces[0])
+        n_killed += "killed" in ended(folder=str(folder), argv=command, **moment)
+        if out.is_dir():
+            sound(out)
+    assert n_killed
+    assert ended(folder=str(folder), argv=command)["code"] == 0
+    left = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    manifest = load(out)
+    assert manifest is not None
+    named = {name for kind in ("minutes", "hours", "changes") for name in manifest.files(kind)}
+    assert left == named | {"manifest.json"}
+    whole, done = (
+        asked(fed(folder / f"of-{each}", folder / each), HOURS)[0] for each in ("whole", "out")
+    )
+    same(done, whole)
+
+
+@pytest.mark.slow
+def test_a_reduction_killed_before_some_steps_goes_on(
+    ended: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    killed_at(ended, tmp_path, [{"step": step} for step in (3, 9)])
+
+
+@pytest.mark.slow
+def test_a_reduction_killed_a_hundred_times_goes_on(
+    ended: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    chance = random.Random(0)
+    moments: list[dict[str, float]] = [{"step": chance.randrange(25)} for _ in range(50)]
+    moments += [{"seconds": chance.uniform(0.02, 0.5)} for _ in range(50)]
+    killed_at(ended, tmp_path, chance.sample(moments, len(moments)))
