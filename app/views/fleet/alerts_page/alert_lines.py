@@ -12,11 +12,11 @@ from app.alerts import listing
 from app.ask import reader
 from app.ask.cached import store_root
 from app.show import links, page
-from app.widgets import notice
+from app.views.fleet.alerts_page.answered import MUTES, act
 from app.words import escaping, moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from app.alerts.life import State
@@ -35,7 +35,6 @@ BADGES: Mapping[State, tuple[str, str]] = {
     "muted": ("gray", "notifications_off"),
     "resolved": ("gray", "check_circle"),
 }
-MUTES = {"Mute for a day": 1, "Mute for a week": 7, "Mute for four weeks": 28}
 ACKNOWLEDGE, RESOLVE = "Acknowledge", "Resolve"
 WIDTHS = (8, 2, 1)
 
@@ -83,7 +82,7 @@ def _answered(alert: Alert, state: State, known: Known, now: datetime) -> None:
     if said is not None:
         if st.button("Undo", key=f"alert_undo_{said.annotation_id}", type="tertiary",
                      help=escaping.escaped(_by(said))):  # fmt: skip
-            _act(lambda: actions.undo(store_root(), said.annotation_id, author=reader.author()),
+            act(lambda: actions.undo(store_root(), said.annotation_id, author=reader.author()),
                  "Taken back")  # fmt: skip
         return
     if state == "resolved":
@@ -97,25 +96,17 @@ def _answered(alert: Alert, state: State, known: Known, now: datetime) -> None:
         help="Acknowledge, mute or resolve",
     )
     if chosen == ACKNOWLEDGE:
-        _act(lambda: actions.put_off(store_root(), alert.target, author=reader.author()),
+        act(lambda: actions.put_off(store_root(), alert.target, author=reader.author()),
              "Acknowledged")  # fmt: skip
     elif chosen == RESOLVE:
-        _act(lambda: actions.resolve(store_root(), alert.target, author=reader.author()),
+        act(lambda: actions.resolve(store_root(), alert.target, author=reader.author()),
              "Resolved")  # fmt: skip
     elif chosen is not None:
         days = MUTES[chosen]
-        _act(lambda: actions.mute(store_root(), alert.target, days=days, author=reader.author()),
+        act(lambda: actions.mute(store_root(), alert.target, days=days, author=reader.author()),
              "Muted")  # fmt: skip
 
 
 def _by(said: Annotation) -> str:
     """Who said it."""
     return f"By {said.author}, {said.made_at.replace('T', ' ')[:16]} UTC"
-
-
-def _act(do: Callable[[], object], told: str) -> None:
-    """Writes it down; the page then runs again."""
-    with notice.explained():
-        do()
-        st.toast(told, icon=":material/check:")
-        st.rerun()

@@ -12,12 +12,12 @@ from app.alerts.rules import rules
 from app.ask import reader
 from app.ask.cached import ask, store_root
 from app.show import page
+from app.views.fleet.alerts_page.answered import MUTES, act
 from app.widgets import notice
 from app.words import escaping, moments, numbers
 from app.words.plain import first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from app.alerts.listing import Known
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 WIDTHS = (9, 2, 2, 1)
 LACKS = "It compares with a target: state {} in the section [alerts] of site.toml."
-MUTES = {"Mute for a day": 1, "Mute for a week": 7, "Mute for four weeks": 28}
 
 
 def show(known: Known, now: datetime, scope: Scope) -> None:
@@ -91,12 +90,15 @@ def _menu(rule: Rule, known: Known, now: datetime) -> None:
         help="Switch or mute",
     )
     if chosen == "Undo" and said is not None:
-        _act(lambda: actions.undo(store_root(), said.annotation_id, author=reader.author()))
+        act(
+            lambda: actions.undo(store_root(), said.annotation_id, author=reader.author()),
+            "Taken back",
+        )
     elif chosen == switch:
         _switch(rule, on=not is_on)
     elif chosen is not None:
         days, target = MUTES[chosen], f"rule:{rule.name}"
-        _act(lambda: actions.mute(store_root(), target, days=days, author=reader.author()))
+        act(lambda: actions.mute(store_root(), target, days=days, author=reader.author()), "Muted")
 
 
 def _backtest(rule: Rule, known: Known, now: datetime, scope: Scope) -> None:
@@ -121,12 +123,7 @@ def _backtest(rule: Rule, known: Known, now: datetime, scope: Scope) -> None:
 
 
 def _switch(rule: Rule, *, on: bool) -> None:
-    _act(lambda: actions.switch(store_root(), rule.name, on=on, author=reader.author()))
-
-
-def _act(do: Callable[[], object]) -> None:
-    """Writes it down; the page then runs again."""
-    with notice.explained():
-        do()
-        st.toast("Saved", icon=":material/check:")
-        st.rerun()
+    act(
+        lambda: actions.switch(store_root(), rule.name, on=on, author=reader.author()),
+        "Switched on" if on else "Switched off",
+    )
