@@ -121,7 +121,7 @@ def past_of(store: Store, rule: Rule, now: datetime, cluster: str | None = None)
 
 EPISODES = (
     field("raised_at", "Would have told", "time", of="episode.raised_at"),
-    field("since_at", "So since", "time", of="episode.since_at"),
+    field("since_at", "Since", "time", of="episode.since_at"),
     field("ended_at", "Until", "time", of="episode.ended_at", none="still so"),
     field("cluster", "Cluster"),
     field("sentence", "What", of="episode.sentence"),

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from analytics.reliability.error_budget import PERIOD_HOURS, burning, calm
 from analytics.reliability.excess import excesses
 from app.alerts.past import EPOCH, reached
-from app.alerts.rule import Episode, Found, thing
-from app.answers.fleet.targets import PAGES, TITLES, aim_of
+from app.alerts.rule import Episode, Found
+from app.answers.fleet.actions.action import target
+from app.answers.fleet.aims import PAGES, TITLES, aim_of
 from app.words import numbers
 from data.queries import fleet
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from analytics.reliability.error_budget import Pair
     from analytics.reliability.excess import Judge
     from app.alerts.rule import Watch
-    from app.answers.fleet.targets import Figure
+    from app.answers.fleet.aims import Figure
     from app.ask import Ask
 
 HISTORY = timedelta(hours=2 * PERIOD_HOURS)
@@ -92,7 +93,7 @@ def found(course: Course, watch: Watch) -> Found:
     cluster = watch.selection.cluster or ""
     rows = [
         Episode(
-            thing(f"{course.figure}_target", cluster),
+            target(f"{course.figure}_target", cluster),
             course.at(each.since - 1),
             course.at(each.raised),
             None if each.ended is None else course.at(each.ended),

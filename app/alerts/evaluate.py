@@ -37,8 +37,7 @@ LOOKED_BACK = timedelta(days=30)
 """How much of the past rules are asked of: what stands may have begun long ago."""
 STALE = timedelta(days=7)
 """Records that end longer ago say nothing of now."""
-OF_TIME = ("source_silent",)
-"""Rules that judge by time, not by records."""
+NO_STALE: Mapping[str, datetime] = {}
 RULES = "rules of alerts"
 """Author in the audit of what no person did."""
 
@@ -105,7 +104,10 @@ def evaluate(root: Path, *, now: datetime | None = None) -> Evaluation:
         )
         told_at = at.isoformat(timespec="seconds")
         graphed = _graphed(store, site, at)
-        records = {cluster: end.isoformat(timespec="seconds") for cluster, end in ends.items()}
+        records = {
+            cluster: ends.get(cluster, at).isoformat(timespec="seconds")
+            for cluster in fleet.distinct(store, "cluster")
+        }
         done = Evaluated(told_at, store.current.snapshot, len(chosen), blind, graphed, records)
         kept.change(change, done, author=RULES)
     return Evaluation(
@@ -190,15 +192,11 @@ def _found(
     """What the rules say, each question asked once for all of them; of records that ended long ago
     they say nothing.
     """
-    ask = once(of_store(store))
-    found = dict(look(ask, chosen, site, at, from_at=at - LOOKED_BACK, spend=shares(chosen)))
-    for rule, cluster in found:
-        end = ends.get(cluster, at)
-        if at - end > STALE and rule.name not in OF_TIME:
-            found[rule, cluster] = Found(
-                blind=f"cannot be judged: records end on {numbers.day(end)}"
-            )
-    return found
+    stale = {cluster: end for cluster, end in ends.items() if at - end > STALE}
+    from_at, spend = at - LOOKED_BACK, shares(chosen)
+    return dict(
+        look(once(of_store(store)), chosen, site, at, from_at=from_at, spend=spend, stale=stale)
+    )
 
 
 def synthetic_end(store: Store) -> datetime | None:
@@ -224,14 +222,20 @@ def look(
     *,
     from_at: datetime,
     spend: Mapping[str, float],
+    stale: Mapping[str, datetime] = NO_STALE,
 ) -> Iterator[tuple[tuple[Rule, str], Found]]:
     """What each rule says of each cluster: all its episodes up to now.
 
-    `spend` is what each rule may of the budget of false alarms, in all clusters together.
+    `spend` is what each rule may of the budget of false alarms, in all clusters together; `stale`
+    when the records of a cluster ended that say nothing of now.
     """
     clusters = ask(fleet.distinct, "cluster")
     for cluster in clusters:
         for rule in chosen:
+            if cluster in stale and not rule.by_time:
+                ended = numbers.day(stale[cluster])
+                yield (rule, cluster), Found(blind=f"cannot be judged: records end on {ended}")
+                continue
             share = spend[rule.name] / len(clusters)
             watch = Watch(Selection(cluster), from_at, now, site.alerts, share)
             try:

@@ -159,7 +159,7 @@ def evaluated(
         before = last.get(target)
         if before is None or _is_new(before, seen, said, now):
             changed.append(_stands(_opened(target, seen, before, now), seen, said, blind))
-        else:
+        elif before.resolved_at is None:
             over = all(one.is_over(now) for one in seen)
             after = _over(before, now) if over else _stands(before, seen, said, blind)
             changed += [after] if after != before else []

@@ -36,9 +36,11 @@ SHOWN_RESOLVED = timedelta(days=14)
 NONE = "No alert is open."
 NOT_ASKED = "No rule was evaluated yet: `faultline check` asks them, and so does each ingest."
 CANNOT = "cannot be judged: "
+OLD = timedelta(days=1)
+"""How long what was found is told as what is so now."""
 NOBODY = "Nobody is told: site.toml names no receiver ([[alerts.receiver]])."
 BUDGET = (
-    "Rules that decide by chance share a budget of {} a month, over all clusters and things "
+    "Rules that chance can set off share a budget of {} a month, over all clusters and things "
     "together. A back-test tells what a rule would have told in the last 90 days of records."
 )
 ORDER: Mapping[life.State, int] = {"open": 0, "acknowledged": 1, "muted": 2, "resolved": 3}
@@ -55,6 +57,28 @@ class Known:
     """Names of the rules that are on."""
     settings: AlertSettings
     evaluated: Evaluated | None
+    at: datetime
+    """When this was read, by the clock of the store."""
+
+    @property
+    def since(self) -> str:
+        """When the rules were last asked, where that is so long ago that it must be said; else
+        nothing.
+        """
+        if self.evaluated is None:
+            return ""
+        asked = datetime.fromisoformat(self.evaluated.at)
+        return f" on {moments.minute(asked)} UTC" if self.at - asked > OLD else ""
+
+    def seeing(self, cluster: str | None) -> tuple[int, int]:
+        """How many of the rules that are on had the records that they need when they were last
+        asked, of a cluster or of every one; and how many are on.
+        """
+        blind = {} if self.evaluated is None else self.evaluated.blind
+        lacking = [
+            name for name in self.on & blind.keys() if cluster is None or cluster in blind[name]
+        ]
+        return len(self.on) - len(lacking), len(self.on)
 
     @property
     def receivers(self) -> int:
@@ -109,6 +133,7 @@ def known(store: Store, now: datetime) -> Known:
         frozenset(rule.name for rule in select(rules(), settings, said.switched())),
         settings,
         kept.last_evaluated(),
+        now,
     )
 
 
@@ -177,7 +202,7 @@ ALERT_FIELDS = (
     field("rule", of=lambda row: row["alert"].rules[0], on=("json", "csv")),
     field("rules", of=lambda row: list(row["alert"].rules), on=JSON),
     field("cluster", "Cluster", of="alert.cluster"),
-    field("since_at", "So since", "time", of=lambda row: _at(row["alert"].since_at)),
+    field("since_at", "Since", "time", of=lambda row: _at(row["alert"].since_at)),
     field("opened_at", "Opened", "time", of=lambda row: _at(row["alert"].opened_at)),
     field(
         "escalated_at",
@@ -242,7 +267,12 @@ def rule_rows(now: Known) -> Rows:
     )
 
 
-def sentence(now: Known, alerts: Sequence[Alert], states: Mapping[str, life.State]) -> str:
+def sentence(
+    now: Known,
+    alerts: Sequence[Alert],
+    states: Mapping[str, life.State],
+    cluster: str | None = None,
+) -> str:
     """How many of these alerts are open, and how many rules see; a verdict needs sight."""
     if now.evaluated is None:
         return NOT_ASKED
@@ -250,29 +280,30 @@ def sentence(now: Known, alerts: Sequence[Alert], states: Mapping[str, life.Stat
     critical = sum(
         alert.severity == "critical" and states[alert.alert_id] == "open" for alert in alerts
     )
-    parts = [f"{numbers.counted(counts['open'], 'alert')} open"]
+    parts = [f"{numbers.counted(counts['open'], 'alert')} open{now.since}"]
     parts[0] += f", {critical:,} critical" if critical else ""
     parts += [f"{counts[state]:,} {state}" for state in ("acknowledged", "muted") if counts[state]]
-    blind = len(set(now.evaluated.blind) & now.on)
-    looked = len(now.on)
-    if not looked:
+    see, on = now.seeing(cluster)
+    if not on:
         parts.append("no rule is on")
-    elif blind == looked:
-        parts.append(f"none of {numbers.counted(looked, 'rule')} finds the records that it needs")
+    elif not see:
+        parts.append(f"none of {numbers.counted(on, 'rule')} finds the records that it needs")
     else:
-        of_all = f" of {looked:,}" if blind else ""
-        parts.append(f"{looked - blind:,}{of_all} rules have the records that they need")
+        of_all = f" of {on:,}" if see < on else ""
+        parts.append(f"{see:,}{of_all} rules have the records that they need")
     return f"{'; '.join(parts)}."
 
 
 def in_short(now: Known, at: datetime, cluster: str | None) -> str:
-    """How many alerts are open, for a line; that nobody looked, where nobody did."""
+    """How many alerts are open, for a line; that nobody looked, or could, where that is so."""
     if now.evaluated is None:
         return "never looked for"
     is_now = states(now, at)
     own = [a for a in now.alerts if cluster in (None, a.cluster) and is_now[a.alert_id] == "open"]
     critical = sum(alert.severity == "critical" for alert in own)
-    return f"{len(own):,} open" + (f", {critical:,} critical" if critical else "")
+    if not own and not now.seeing(cluster)[0]:
+        return f"cannot be judged{now.since}"
+    return f"{len(own):,} open{now.since}" + (f", {critical:,} critical" if critical else "")
 
 
 def answer(now: Known, at: datetime, cluster: str | None = None) -> Answer:
@@ -281,7 +312,7 @@ def answer(now: Known, at: datetime, cluster: str | None = None) -> Answer:
     chosen = [alert for alert in now.alerts if cluster in (None, alert.cluster)]
     shown, of_rules = alert_rows(chosen, now, now_is), rule_rows(now)
     return Answer(
-        sentence(now, chosen, now_is),
+        sentence(now, chosen, now_is, cluster),
         blocks=(alert_table(shown), of_rules.table("rules", "Rules", wrapped=True)),
         notes=notes(now),
         record={

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -115,6 +114,9 @@ class Rule:
     weight: float = 0.0
     """Of its share of the budget of false alarms, beside that of other rules; 0 where no chance can
     make it tell. A rule whose figure moves all others has the most, so that it tells first."""
+    by_time: bool = False
+    """Whether it judges by the time that passes: then it is asked, too, where records ended long
+    ago."""
     on: bool = True
     """Where site.toml and people say nothing."""
     needs: str | None = None
@@ -126,18 +128,6 @@ def shares(chosen: Iterable[Rule]) -> dict[str, float]:
     weights = {rule.name: rule.weight for rule in chosen}
     whole = sum(weights.values())
     return {name: weight / whole if whole else 0.0 for name, weight in weights.items()}
-
-
-def thing(kind: str, *parts: str) -> str:
-    """What an alert is about where no row of what to do has a name for it.
-
-    A hash: the names in it are nobody's business who reads the annotations.
-
-    >>> thing("failure_rate", "demo")
-    'action:failure_rate-e2f304db6cfc'
-    """
-    digest = hashlib.sha256("\0".join((kind, *parts)).encode()).hexdigest()
-    return f"action:{kind}-{digest[:12]}"
 
 
 def select(

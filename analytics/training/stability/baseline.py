@@ -179,12 +179,22 @@ def _by_block(x: Floats, n_blocks: int) -> Floats:
 def _before(x: Floats, gap: int, n: int) -> Floats:
     """Median of n values that end `gap` before each; of as many as there are, none is NaN."""
     found = np.full(len(x), np.nan)
-    for end in range(1 + gap, min(len(x), n + gap)):
-        found[end] = np.median(x[: end - gap])
+    n_fewer = max(min(len(x), n + gap) - gap - 1, 0)
+    found[gap + 1 : gap + 1 + n_fewer] = _of_first(x[:n_fewer])
     if len(x) > n + gap:
         found[n + gap :] = _median_of(x[: len(x) - gap - 1], n)
     if gap:
         found[: gap + 1] = x[0] if len(x) else np.nan
+    return found
+
+
+def _of_first(x: Floats) -> Floats:
+    """Median of the first value, of the first two, and so on; NaN from the first NaN on."""
+    n = np.arange(1, len(x) + 1)
+    ordered = np.sort(np.where(np.tri(len(x), dtype=bool), x, np.inf), axis=1)
+    rows = n - 1
+    found = np.asarray((ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2)
+    found[np.logical_or.accumulate(np.isnan(x))] = np.nan
     return found
 
 

@@ -13,7 +13,8 @@ from analytics.estimate import Estimate
 from analytics.reliability.alarms.changes import HOURS, Series, changes, judged_at_end
 from app.alerts import figures
 from app.alerts.figures import EPOCH, Hours
-from app.alerts.rule import Episode, Found, Rule, thing
+from app.alerts.rule import Episode, Found, Rule
+from app.answers.fleet.actions.action import target
 from app.words import numbers
 from data.queries import alarms
 
@@ -136,7 +137,7 @@ def _episode(watch: Watch, looked: Hours, one: Watched, change: Change, **times:
         for each in (change.figure, change.usual)
     )
     return Episode(
-        thing("ettr_down", cluster, *one.key),
+        target("ettr_down", cluster, *one.key),
         sentence=f"{one.called}: {now} of the GPU-time was productive since "
         f"{numbers.day(times['since_at'])}; in the quarter before {before}",
         page="ettr",

@@ -14,7 +14,7 @@ from analytics.reliability.excess import of_shares
 from app.alerts import budgets
 from app.alerts.budgets import Course
 from app.alerts.rule import Found, Rule
-from app.answers.fleet.targets import NO_LEDGER, unproductive
+from app.answers.fleet.aims import NO_LEDGER, unproductive
 from app.answers.reliability import sight
 from data.filters import Selection
 from data.queries import efficiency

@@ -10,7 +10,8 @@ import numpy as np
 from analytics.reliability.alarms.changes import Series, changes
 from analytics.reliability.alarms.reference import of_sources
 from app.alerts import figures
-from app.alerts.rule import Episode, Found, Rule, thing
+from app.alerts.rule import Episode, Found, Rule
+from app.answers.fleet.actions.action import target
 from app.words import numbers
 from data.queries import alarms
 
@@ -59,7 +60,7 @@ def _episode(watch: Watch, looked: Hours, change: Change, **times: Any) -> Episo
     ratio, bounds = figures.so_many_times(change.figure, change.usual)
     now, before = (figures.per_1000(each) for each in (change.figure, change.usual))
     return Episode(
-        thing("failure_rate", watch.selection.cluster or ""),
+        target("failure_rate", watch.selection.cluster or ""),
         sentence=f"Infrastructure failed {numbers.counted(change.figure.n, 'time')} since "
         f"{numbers.day(times['since_at'])}, {ratio} times as often as in the quarter before "
         f"({bounds}): {now} times in 1,000 node-days, not {before}",

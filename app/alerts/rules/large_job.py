@@ -8,8 +8,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.alerts import figures
-from app.alerts.rule import Episode, Found, Rule, thing
+from app.alerts.rule import Episode, Found, Rule
 from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet.actions.action import target
 from app.words import moments, numbers
 from app.words.plain import in_a_sentence
 from data.queries import alarms, what_if
@@ -62,7 +63,7 @@ def _episode(watch: Watch, titles: Mapping[str, str], one: LargeFailure) -> Epis
     if one.job is None and one.incident is not None:
         evidence = {"incident": one.incident}
     return Episode(
-        incident or thing("large_job", cluster, one.job or "", one.failed_at.isoformat()),
+        incident or target("large_job", cluster, one.job or "", one.failed_at.isoformat()),
         since_at=one.failed_at,
         raised_at=one.failed_at,
         ended_at=ended if ended <= watch.now else None,

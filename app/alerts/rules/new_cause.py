@@ -9,8 +9,9 @@ import numpy as np
 
 from analytics.reliability.detection import JOBS, seen_days, sources_collected
 from app.alerts import figures
-from app.alerts.rule import Episode, Found, Rule, thing
+from app.alerts.rule import Episode, Found, Rule
 from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet.actions.action import target
 from app.words import numbers
 from app.words.plain import in_a_sentence
 from data.queries import alarms
@@ -82,7 +83,7 @@ def _episode(ask: Ask, watch: Watch, cause: str, first_at: datetime, n: int) -> 
     title = in_a_sentence(ask(cause_titles).get(cause, cause))
     ended = first_at + STANDS
     return Episode(
-        thing("new_cause", watch.selection.cluster or "", cause),
+        target("new_cause", watch.selection.cluster or "", cause),
         since_at=first_at,
         raised_at=first_at,
         ended_at=ended if ended <= watch.now else None,

@@ -202,4 +202,5 @@ RULE = Rule(
     "warning",
     find,
     weight=4.0,
+    by_time=True,
 )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.reliability.alarms.changes import Series, changes, judged_at_end
 from app.alerts import figures
-from app.alerts.rule import Episode, Found, Rule, thing
+from app.alerts.rule import Episode, Found, Rule
+from app.answers.fleet.actions.action import target
 from app.words import numbers
 from data.queries import alarms
 
@@ -46,7 +47,7 @@ def _episode(watch: Watch, looked: Hours, change: Change, **times: Any) -> Episo
         for each in (change.figure, change.usual)
     )
     return Episode(
-        thing("unknown_share", watch.selection.cluster or ""),
+        target("unknown_share", watch.selection.cluster or ""),
         sentence=f"{now} have no known cause since {numbers.day(times['since_at'])}; in the "
         f"quarter before {before}",
         page="failures",

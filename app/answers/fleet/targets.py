@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from analytics.efficiency.buckets import BUCKETS
-from analytics.efficiency.goodput import lost_gpu_hours
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.reliability.availability import clipped, ratios
 from analytics.reliability.error_budget import (
@@ -19,6 +18,7 @@ from analytics.reliability.error_budget import (
 )
 from app.answers.content import Answer
 from app.answers.described import CSV, JSON, TABLE, Rows, field
+from app.answers.fleet.aims import NO_LEDGER, TITLES, Figure, aim_of, unproductive
 from app.answers.reliability import availability, mttf, sight
 from app.words import numbers
 from app.words.glossary import of_targets
@@ -30,30 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    import pandas as pd
-
     from app.answers.content import Table
     from app.ask import Ask
     from data.site_alerts import AlertSettings
     from data.store import Store
 
-Figure = Literal["availability", "ettr", "failure_rate"]
-TITLES: dict[Figure, str] = {
-    "availability": "Availability",
-    "ettr": "ETTR",
-    "failure_rate": "Failures per 1,000 node-days",
-}
-PAGES: dict[Figure, str] = {
-    "availability": "availability",
-    "ettr": "ledger",
-    "failure_rate": "mttf",
-}
-"""Where each is measured."""
 WINDOWS: dict[Figure, tuple[int, ...]] = {
     "availability": HOURLY, "ettr": DAILY, "failure_rate": DAILY,
 }  # fmt: skip
 PERIOD = timedelta(hours=PERIOD_HOURS)
-NO_LEDGER = "the ledger of these records is not built: `faultline ledger` builds it"
 NOTHING_RAN = "no job with GPUs ran in the 28 days"
 NO_EXPOSURE = "the time that nodes ran is not known"
 NO_RECORD = "nothing is recorded"
@@ -132,14 +117,6 @@ def measured(store: Store, selection: Selection) -> tuple[Target, ...]:
         for figure in TITLES
         if (aim := aim_of(stated, figure, cluster)) is not None
     )
-
-
-def aim_of(stated: AlertSettings, figure: Figure, cluster: str | None) -> float | None:
-    """What is aimed at in a cluster; None where nothing is."""
-    aims = stated.aims(cluster)
-    if figure == "failure_rate":
-        return aims.failures_per_1000_node_days
-    return aims.availability if figure == "availability" else aims.ettr
 
 
 def of_figure(
@@ -225,17 +202,6 @@ def _ettr(store: Store, whole: Selection) -> Measured:
         for hours in DAILY
     }
     return unproductive(rows), windows, None
-
-
-def unproductive(rows: pd.DataFrame) -> Estimate:
-    """Share of the GPU-time of jobs that was not productive, by rows of the ledger, with the
-    interval that it gives its buckets; n are attempts.
-    """
-    total = float(rows["gpu_seconds"].sum()) / 3600.0
-    if not total:
-        return unknown(CONF_LEVEL, 0)
-    lost = lost_gpu_hours(rows[rows["bucket"] != "productive"]).scaled(1.0 / total)
-    return replace(lost, upper=None if lost.upper is None else min(lost.upper, 1.0))
 
 
 def _burn(hours: int) -> Callable[[Target], Estimate]:

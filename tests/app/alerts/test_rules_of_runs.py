@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 START = datetime(2026, 1, 5, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 N_STEPS = 700
-USERS = {"diverges": "ann", "recovered": "bob", "nan": "cem", "sound": "dee", "over": "eve"}
+USERS = {"diverges": "ann", "recovered": "bob", "nan": "cem", "sound": "dee", "over": "eve",
+         "again": "gus", "set_back": "hal"}  # fmt: skip
 
 
 def losses(run: str) -> np.ndarray:
@@ -43,13 +44,26 @@ def losses(run: str) -> np.ndarray:
         loss[400:550] += 1.0
     if run == "nan":
         loss[400:] = np.nan
+    if run == "again":  # attempts of 60 steps, each from the last checkpoint of the one before
+        loss[400:] += 1.0
+    if run == "set_back":  # the attempt after begins before it, and is sound
+        loss[400:460] += 1.0
     return loss
+
+
+def at_steps(run: str) -> np.ndarray:
+    """The step of each row: attempts that begin anew go some steps back."""
+    if run not in ("again", "set_back"):
+        return np.arange(N_STEPS)
+    back = {"again": (460, 520, 580, 640), "set_back": (460,)}[run]
+    by = 10 if run == "again" else 90
+    return np.arange(N_STEPS) - by * np.sum([np.arange(N_STEPS) >= row for row in back], axis=0)
 
 
 def steps(run: str) -> pd.DataFrame:
     return pd.DataFrame({
         "cluster": "c", "job_id": run, "attempt_key": run, "run_id": run,
-        "step": np.arange(N_STEPS), "logged_at": [START + n * MINUTE for n in range(N_STEPS)],
+        "step": at_steps(run), "logged_at": [START + n * MINUTE for n in range(N_STEPS)],
         "loss": losses(run),
     })  # fmt: skip
 
@@ -100,7 +114,7 @@ def found(
 
 def test_runs_beyond_recovering_are_told_to_their_owners(store: Store) -> None:
     told = {each.named["run"]: each for each in found(run_diverges.RULE, store).episodes}
-    assert set(told) == {"diverges", "recovered", "nan", "over"}
+    assert set(told) == {"diverges", "recovered", "nan", "over", "again"}
     assert {name: each.owner for name, each in told.items()} == {name: USERS[name] for name in told}
     one = told["diverges"]
     assert one.target == rows.target("run", "c", "diverges")
@@ -110,6 +124,9 @@ def test_runs_beyond_recovering_are_told_to_their_owners(store: Store) -> None:
         "Run diverges: divergence since step 400: its loss came to 3.03 from 2.00, not recovered "
         "by step 699 (300 rows)"
     )
+    again = told["again"]
+    assert (again.raised_at, again.ended_at) == (START + 499 * MINUTE, None)
+    assert "nor by the restart after it" in again.sentence
     assert told["nan"].raised_at == START + 402 * MINUTE
     assert told["nan"].sentence.startswith("Run nan: NaN or infinity since step 400 in its loss")
 
@@ -121,7 +138,7 @@ def test_what_recovered_or_ended_stands_no_more(store: Store) -> None:
     assert START + 545 * MINUTE <= ended <= START + 560 * MINUTE
     assert told["over"].ended_at == START + N_STEPS * MINUTE
     later = found(run_diverges.RULE, store, now=START + 2 * DAY, days=1)
-    assert {each.named["run"] for each in later.episodes} <= {"diverges", "nan"}
+    assert {each.named["run"] for each in later.episodes} <= {"diverges", "nan", "again"}
 
 
 def test_a_rank_that_differs_from_its_replicas_is_told_with_its_evidence(store: Store) -> None:

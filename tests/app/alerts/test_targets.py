@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from app.alerts import budgets
-from app.alerts.rule import Watch, thing
+from app.alerts.rule import Watch
 from app.alerts.rules import availability_target, ettr_target, failure_rate_target
 from app.answers.fleet import targets
+from app.answers.fleet.actions.action import target
 from app.ask import of_store, once
 from data.filters import Selection
 from data.publish import writer
@@ -109,7 +110,7 @@ def test_a_target_that_is_missed_from_some_day_on_is_told_once(store: Store, rul
     assert change_at - 2 * DAY <= one.since_at <= change_at + 6 * DAY
     assert change_at < one.raised_at <= change_at + 14 * DAY
     assert one.ended_at is None
-    assert one.target == thing(rule.name, "misses")
+    assert one.target == target(rule.name, "misses")
     assert "times as fast as allowed" in one.sentence
 
 

@@ -71,7 +71,7 @@ class Action:
         return None if self.stake is None else self.stake.value
 
 
-def target(kind: Kind, *parts: str) -> str:
+def target(kind: str, *parts: str) -> str:
     """What people decide on, from what a row is about.
 
     A hash: the names in it are nobody's business who reads the annotations.
