@@ -15,7 +15,7 @@ from data.errors import DataError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
 from data.reduce.engine import CHANGES, HOURS, MINUTES, Written, last_hash, surveyed
-from data.reduce.spark_scan import broken, scanned
+from data.reduce.spark_scan import broken, scanned, spark_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -72,7 +72,7 @@ class SparkEngine:
                       count_if(is_local) AS n_local
                     FROM partition_read GROUP BY 1, 2, 3"""
             ).collect()
-        except Exception as error:  # noqa: BLE001  Java's errors have no class of their own
+        except spark_errors() as error:
             raise broken(partition, error) from None
         return surveyed(partition.identity, [tuple(row) for row in rows])
 
@@ -92,7 +92,7 @@ class SparkEngine:
         """Reduces the samples of a period of whole hours to files in `out`."""
         try:
             return self._reduced(found, period, share, out)
-        except Exception as error:
+        except spark_errors() as error:
             reason = str(error).splitlines()[0][:200]
             raise DataError(
                 f"Spark failed ({reason}): see that its workers live and have room; days that are "
@@ -221,7 +221,7 @@ def _session(zone: str, master: str | None) -> Any:
         building = building.config(name, setting)
     try:
         session = building.getOrCreate()
-    except Exception as error:  # noqa: BLE001  Java's errors have no class of their own
+    except spark_errors() as error:
         reason = str(error).splitlines()[0][:200]
         raise DataError(f"Spark did not start ({reason}): check --master and Java") from None
     session.sparkContext.setLogLevel("ERROR")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from data.errors import SourceError
@@ -40,7 +41,7 @@ def scanned(session: Any, partition: Partition, cluster: str | None) -> Any:
     try:
         rows = _rows(session, partition)
         types = dict(rows.dtypes)
-    except Exception as error:  # noqa: BLE001  Java's errors have no class of their own
+    except spark_errors() as error:
         raise broken(partition, error) from None
     found = columns_of(partition.path, types)
 
@@ -62,6 +63,15 @@ def scanned(session: Any, partition: Partition, cluster: str | None) -> Any:
         f"try_cast({_quoted(found.value)} AS DOUBLE) AS value",
         f"{_is_local(at, kind)} AS is_local",
     ).selectExpr("*", f"{_VERDICT} AS verdict")
+
+
+@cache
+def spark_errors() -> tuple[type[Exception], ...]:
+    """What Spark and its Java raise where files, workers or settings are at fault."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return (Py4JError, PySparkException, OSError)
 
 
 def broken(partition: Partition, error: Exception) -> SourceError:

@@ -159,6 +159,13 @@ def test_an_acknowledgement_of_the_last_episode_silences_no_new_one_whatever_its
     assert state_of(anew, word, NOW + 2 * HOUR) == "open"
 
 
+def test_a_resolved_alert_stays_as_it_was_told_while_its_figures_change() -> None:
+    (alert,) = evaluated([standing("drift")], [])
+    word = said((NODE, "status", "resolved", NOW + HOUR))
+    (done,) = evaluated([standing("drift")], [alert], word, NOW + HOUR)
+    assert evaluated([standing("late")], [done], word, NOW + 2 * HOUR) == []
+
+
 def test_acknowledging_an_incident_acknowledges_its_alert_even_where_it_was_said_before() -> None:
     (alert,) = evaluated([standing("crash", incident="i1")], [])
     before = said(("incident:i1", "status", "acknowledged", NOW - 9 * HOUR))
