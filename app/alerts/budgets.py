@@ -11,7 +11,7 @@ from analytics.reliability.excess import excesses
 from app.alerts.past import EPOCH, reached
 from app.alerts.rule import Episode, Found
 from app.answers.fleet.actions.action import target
-from app.answers.fleet.aims import PAGES, TITLES, aim_of
+from app.answers.fleet.aims import COUNTED, PAGES, TITLES, aim_of
 from app.words import numbers
 from data.queries import fleet
 
@@ -49,8 +49,6 @@ class Course:
     """Of these last hours less than allowed was spent: then it is over."""
     wrong_in: Callable[[int, int], Estimate]
     """What went wrong per unit from a step to another, with interval and n."""
-    unit: str
-    """Of n."""
 
     @property
     def allowed(self) -> float:
@@ -123,7 +121,7 @@ def _sentence(course: Course, cluster: str, raised: int) -> str:
     )
     lasted = numbers.counted((raised + 1 - first) * course.step_hours, "hour")
     burn = None if wrong.value is None else wrong.value / course.allowed
-    n = numbers.counted(wrong.n, course.unit)
+    n = numbers.counted(wrong.n, COUNTED[course.figure])
     return (
         f"{TITLES[course.figure]} of {cluster} was {said(value)} ({said(low)} to {said(high)}, {n})"
         f" in the {lasted} before {numbers.moment(course.at(raised), 'UTC')}: it spends the error "

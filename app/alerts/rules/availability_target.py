@@ -74,7 +74,7 @@ def course(states: States, start_at: datetime, aim: float) -> Course:
     allowed = (1.0 - aim) / aim
     judge = of_batches(steps, marks, up, allowed, least=LEAST_NODE_HOURS)
     return Course("availability", aim, start_at, 1, there - up, there, judge, HOURLY_PAIRS, 72,
-                  wrong_in, "node")  # fmt: skip
+                  wrong_in)  # fmt: skip
 
 
 RULE = Rule(

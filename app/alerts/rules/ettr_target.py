@@ -75,7 +75,7 @@ def course(rows: pd.DataFrame, aim: float) -> Course:
 
     judge = of_shares(wrong, total, 1.0 - aim)
     return Course("ettr", aim, start_at, DAY_HOURS, wrong, total, judge, DAILY_PAIRS, 168,
-                  wrong_in, "attempt")  # fmt: skip
+                  wrong_in)  # fmt: skip
 
 
 RULE = Rule(

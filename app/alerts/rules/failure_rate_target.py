@@ -65,7 +65,7 @@ def course(failed: Failures, start_at: datetime, aim: float) -> Course:
 
     judge = of_batches(first[order], marks, exposure, aim, least=1.0)
     return Course("failure_rate", aim, start_at, 1, wrong, exposure, judge, HOURLY_PAIRS, 168,
-                  wrong_in, "failure")  # fmt: skip
+                  wrong_in)  # fmt: skip
 
 
 RULE = Rule(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Figure = Literal["availability", "ettr", "failure_rate"]
 TITLES: dict[Figure, str] = {
     "availability": "Availability",
-    "ettr": "ETTR",
+    "ettr": "Ledger ETTR",
     "failure_rate": "Failures per 1,000 node-days",
 }
 PAGES: dict[Figure, str] = {
@@ -25,6 +25,10 @@ PAGES: dict[Figure, str] = {
     "failure_rate": "mttf",
 }
 """Where each is measured."""
+COUNTED: dict[Figure, str] = {
+    "availability": "node", "ettr": "attempt", "failure_rate": "failure",
+}  # fmt: skip
+"""What each rests on."""
 NO_LEDGER = "the ledger of these records is not built: `faultline ledger` builds it"
 
 

@@ -18,7 +18,7 @@ from analytics.reliability.error_budget import (
 )
 from app.answers.content import Answer
 from app.answers.described import CSV, JSON, TABLE, Rows, field
-from app.answers.fleet.aims import NO_LEDGER, TITLES, Figure, aim_of, unproductive
+from app.answers.fleet.aims import COUNTED, NO_LEDGER, TITLES, Figure, aim_of, unproductive
 from app.answers.reliability import availability, mttf, sight
 from app.words import numbers
 from app.words.glossary import of_targets
@@ -224,12 +224,13 @@ DESCRIBED = (
     field("figure", "Target", of=lambda row: TITLES[row.figure], on=TABLE),
     field("figure", of="figure", on=(*JSON, *CSV)),
     field("cluster", "Cluster"),
+    field("verdict", "Verdict", of=lambda row: VERDICTS[row.verdict], on=TABLE),
     field("aim", "Aim", of=lambda row: row.in_words(row.aim), on=TABLE),
     field("aim", of="aim", on=(*JSON, *CSV)),
     field("measured", "Measured", of=lambda row: row.in_words(row.measured.value), on=TABLE),
     field("interval", "Interval", of=_interval, on=TABLE, none="cannot be judged"),
     field("measured", of="measured", on=JSON),
-    field("n", "n", "count", "measured.n", on=TABLE),
+    field("n", "n", of=lambda row: numbers.counted(row.measured.n, COUNTED[row.figure]), on=TABLE),
     field("left", "Budget left", of=lambda row: numbers.percent(row.left.value), on=TABLE,
           help=of_targets.BUDGET_LEFT.definition),
     field("budget_left", of="left", on=JSON),
@@ -242,7 +243,6 @@ DESCRIBED = (
         field(f"burn_{hours}h", of=_burn(hours), on=JSON)
         for hours in _WINDOWS
     ),
-    field("verdict", "Verdict", of=lambda row: VERDICTS[row.verdict], on=TABLE),
     field("verdict", of="verdict", on=(*JSON, *CSV)),
     field("cannot", "Why not", none="", on=(*TABLE, *JSON)),
 )  # fmt: skip

@@ -156,7 +156,7 @@ def test_the_answer_has_measured_value_budget_and_burns(store: Store) -> None:
         assert shown["blind", figure].verdict == "unknown"
     answer = targets.answer(ask, Selection())
     assert answer.sentence.startswith("2 targets of 9 missed; first: ")
-    assert any(note.startswith("ETTR of blind cannot be judged: ") for note in answer.notes)
+    assert any(note.startswith("Ledger ETTR of blind cannot be judged: ") for note in answer.notes)
     (record,) = (
         row
         for row in answer.record["targets"]
@@ -186,4 +186,4 @@ def test_ettr_is_told_of_whole_days_once_less_is_productive() -> None:
     watch = Watch(Selection("c"), START, START + 60 * DAY, AlertSettings(targets=AIMS), 1 / 12)
     (one,) = budgets.found(ettr_target.course(rows, 0.9), watch).episodes
     assert START + 40 * DAY < one.raised_at <= START + 56 * DAY
-    assert one.sentence.startswith("ETTR of c was ")
+    assert one.sentence.startswith("Ledger ETTR of c was ")
