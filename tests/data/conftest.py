@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +17,11 @@ from data.ingest.readers.schedulers import sacct
 from data.ingest.readers.schedulers.sacct_fields import PRESETS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 duckdb.execute("SET threads = 1")  # as a writer of a small store does, for readers without one
-SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
+ROOT = Path(__file__).resolve().parents[2]
+SHARED_DATA = ROOT / "../shared/data"
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +75,21 @@ def read_sacct(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., SacctT
         return SacctText(batch, jobs)
 
     return read
+
+
+@pytest.fixture(scope="module")
+def ended() -> Iterator[Callable[..., dict[str, Any]]]:
+    """Runs what is asked in a process of its own, to a moment or its end (tests/data/killing.py)."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.data.killing"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+    ) as server:  # fmt: skip
+
+        def ask(**asked: object) -> dict[str, Any]:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            print(json.dumps(asked), file=server.stdin, flush=True)
+            answered: dict[str, Any] = json.loads(server.stdout.readline())
+            return answered
+
+        yield ask

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -28,7 +27,7 @@ from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 from data.uploads import remove_abandoned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 HEADER = "JobID|State|Submit|Start|End|NNodes|AllocTRES|NodeList"
@@ -72,24 +71,6 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _file(folder / "b.txt", 1000, 3000)
     _trace(folder / "trace.csv")
     return folder
-
-
-@pytest.fixture(scope="module")
-def ended() -> Iterator[Callable[..., dict[str, Any]]]:
-    """Runs what is asked in a process of its own, to a moment or its end (tests/data/killing.py)."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.data.killing"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-    ) as server:  # fmt: skip
-
-        def ask(**asked: object) -> dict[str, Any]:
-            assert server.stdin is not None
-            assert server.stdout is not None
-            print(json.dumps(asked), file=server.stdin, flush=True)
-            answered: dict[str, Any] = json.loads(server.stdout.readline())
-            return answered
-
-        yield ask
 
 
 OF_ONE_PUBLISH = {

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +13,6 @@ from data.reduce.manifest import load
 from tests.data.reduce.samples import HOURS, asked, fed, reduced, same, samples, written
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def ended() -> Iterator[Callable[..., dict[str, Any]]]:
-    """Runs a command in a process of its own, to a moment or its end (tests/data/killing.py)."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.data.killing"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-    ) as server:  # fmt: skip
-
-        def ask(**asked_for: object) -> dict[str, Any]:
-            assert server.stdin is not None
-            assert server.stdout is not None
-            print(json.dumps(asked_for), file=server.stdin, flush=True)
-            answered: dict[str, Any] = json.loads(server.stdout.readline())
-            return answered
-
-        yield ask
 
 
 def sound(out: Path) -> None:
