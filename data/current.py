@@ -13,6 +13,7 @@ import stat
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,7 @@ def small_text(path: Path) -> str:
     return content.decode()
 
 
+@lru_cache(maxsize=8)  # each question of a page reads it
 def said_of(text: str) -> Current:
     """What a line that a publish wrote says of a snapshot; ValueError where it is none."""
     try:

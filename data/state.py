@@ -105,6 +105,10 @@ WHERE field = 'status' AND undone_at IS NULL ORDER BY rowid
 """
 _SOUND: dict[tuple[str, str], Any] = {}
 """File and table -> what was seen of the file when the table was last looked through."""
+_VERSIONS: dict[tuple[str, str], tuple[Any, str]] = {}
+"""File and what counts -> what was seen of the file, and the version that it held then."""
+_SETTLED_NS = 100_000_000
+"""A file as old as this has another time after its next write, however coarse the clock is."""
 
 
 @dataclass(frozen=True)
@@ -352,13 +356,21 @@ class State:
         )
 
     def _version_of(self, counts: str) -> str:
-        """Changes with every annotation that counts, and with every undo of one."""
+        """Changes with every annotation that counts, and with every undo of one; read once as long
+        as nobody writes to the file, as each question of a page asks for it.
+        """
+        of, seen = (str(self._path), counts), self._seen()
+        if (known := _VERSIONS.get(of)) is not None and known[0] == seen:
+            return known[1]
         rows = self._read(
             f"SELECT annotation_id, (SELECT count(undone_at) FROM annotations WHERE {counts}) "
             f"FROM annotations WHERE {counts} ORDER BY rowid DESC LIMIT 1",
             {},
         )
-        return "-".join(str(part) for part in rows[0]) if rows else ""
+        version = "-".join(str(part) for part in rows[0]) if rows else ""
+        if all(time.time_ns() - changed_ns > _SETTLED_NS for *_, changed_ns in seen):
+            _VERSIONS[of] = seen, version
+        return version
 
     def _refuse_damaged(self, connection: sqlite3.Connection) -> None:
         """Refuses a file whose pages contradict one another."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import plotly.graph_objects as go
 
@@ -88,9 +88,21 @@ PALETTES: dict[Mode, Palette] = {
 }
 
 
+class Figure(go.Figure):  # type: ignore[misc]
+    """A figure that is changed no more once it was first shown: what a browser gets of it is made
+    once, where each run of a page would copy all that it holds.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a browser gets."""
+        if "_sent" not in self.__dict__:
+            self._sent: dict[str, Any] = super().to_dict()
+        return dict(self._sent)
+
+
 def figure(*, title: str, note: str, mode: Mode, height: int) -> go.Figure:
     """An empty figure in the common look: the question or finding on top, its basis below it."""
-    chart = go.Figure(layout={"template": _template(mode), "height": height})
+    chart = Figure(layout={"template": _template(mode), "height": height})
     chart.update_layout(title={"text": plain(title), "subtitle": {"text": plain(note.strip(" ·"))}})
     return chart
 

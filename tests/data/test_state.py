@@ -173,6 +173,16 @@ def test_the_version_changes_with_every_annotation_and_undo_only(state: State) -
     assert state.version() == seen[-1]
 
 
+def test_a_version_that_was_read_counts_until_somebody_writes(tmp_path: Path, state: State) -> None:
+    said = state.annotate(JOB, "cause", "nic", author="ada")
+    for path in tmp_path.glob("state.sqlite*"):
+        os.utime(path, (0, 0))
+    before = state.version()
+    assert state.version() == before
+    state.undo(said.annotation_id, author="ada")
+    assert state.version() != before
+
+
 def test_several_processes_write_at_once(tmp_path: Path, state: State) -> None:
     code = (
         "import sys, pathlib; from data.state import State; state = State(pathlib.Path('.'))\n"

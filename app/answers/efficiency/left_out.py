@@ -70,7 +70,7 @@ def chosen(ask: Ask, selection: Selection, worst: int, named: Sequence[str], by:
     how: str = by
     rows: list[dict[str, Any]] = []
     if by == "before" and selection.from_at is not None:
-        rows = _known(lemons.ranked(ask, replace(of, to_at=selection.from_at)))
+        rows = _known(_judged(ask, replace(of, to_at=selection.from_at), WINDOW_DAYS))
         how = "before" if rows else "nobody"
     if not rows:
         rows = _known(_within(ask, selection))
@@ -91,8 +91,12 @@ def _within(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     if selection.from_at is not None and selection.to_at is not None:
         days = (selection.to_at - selection.from_at) / timedelta(days=1)
     of = Selection(cluster=selection.cluster, to_at=selection.to_at)
-    found = ask(verdicts, of, days=days, conf_level=CONF_LEVEL)
-    return lemons.rows_ranked(found)
+    return _judged(ask, of, days)
+
+
+def _judged(ask: Ask, selection: Selection, days: float) -> list[dict[str, Any]]:
+    """All nodes by so many days, the worst first."""
+    return lemons.ranked(ask(verdicts, selection, days=days, conf_level=CONF_LEVEL))
 
 
 def _named(ask: Ask, selection: Selection, named: Sequence[str]) -> list[tuple[str, str]]:

@@ -156,11 +156,6 @@ def summary(
     }
 
 
-def ranked(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
-    """Every node as JSON prints it, lemons by what draining them saves first; no back-test."""
-    return rows_ranked(ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL))
-
-
 def standing_out(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     """Lemons, also those of which draining may save nothing, as `_outline` has them; what saves
     most comes first."""
@@ -179,8 +174,14 @@ def stands_out(row: dict[str, Any]) -> bool:
     return row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"]
 
 
+def ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
+    """All nodes as `_outline` has them; lemons by what draining them saves come first."""
+    outlines = (_outline(of, at, _told(of, at)) for of in found for at in range(len(of.nodes)))
+    return sorted(outlines, key=_rank)
+
+
 def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
-    """The nodes of all clusters in that order."""
+    """The same as JSON prints them."""
     return sorted((row for of in found for row in _rows(of)), key=_rank)
 
 
@@ -220,6 +221,11 @@ def _rows(of: ClusterVerdicts) -> Iterator[dict[str, Any]]:
     return (_row(of, at) for at in range(len(of.nodes)))
 
 
+def _told(of: ClusterVerdicts, at: int) -> Told | None:
+    """The words on a node that is listed."""
+    return Told(of, at) if of.nodes[at].verdict in LISTED else None
+
+
 def _outline(of: ClusterVerdicts, at: int, told: Told | None) -> dict[str, Any]:
     """What ranks one node and says why it is listed."""
     node = of.nodes[at]
@@ -237,7 +243,7 @@ def _outline(of: ClusterVerdicts, at: int, told: Told | None) -> dict[str, Any]:
 def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
     """What is known of one node, as JSON prints it."""
     node = of.nodes[at]
-    told = Told(of, at) if node.verdict in LISTED else None
+    told = _told(of, at)
     return {
         **_outline(of, at, told),
         "ratio": node.ratio,

@@ -97,7 +97,7 @@ def _recorded(
     )
 
 
-def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
+def answer(ask: Ask, /, selection: Selection, **chance: Any) -> Answer:
     """How available nodes were and how long they are out; `chance` holds conf_level and seed."""
     found = ask(measured, selection, **chance)
     lacking = missing(found, selection)

@@ -105,7 +105,7 @@ def _from_half_a_year(selection: Selection) -> Selection:
     return replace(selection, from_at=min(begin, end - HALF_A_YEAR))
 
 
-def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
+def answer(ask: Ask, /, selection: Selection, **chance: Any) -> Answer:
     """How many failures the next 28 days bring; `chance` holds conf_level and seed."""
     found = ask(measured, selection, **chance)
     return Answer(

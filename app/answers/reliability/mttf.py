@@ -141,7 +141,9 @@ def estimates(report: MttfReport) -> dict[str, Estimate]:
     }
 
 
-def answer(ask: Ask, selection: Selection, *, job_gpus: int | None = None, **chance: Any) -> Answer:
+def answer(
+    ask: Ask, /, selection: Selection, *, job_gpus: int | None = None, **chance: Any
+) -> Answer:
     """How long until a job of N GPUs fails: measured by size, beside what the rate projects.
 
     It opens with a job of `job_gpus`, of the largest usual size where none is given. `chance` holds

@@ -56,7 +56,7 @@ def rates(
     )
 
 
-def answer(ask: Ask, selection: Selection, by: RateGroup, **chance: Any) -> Answer:
+def answer(ask: Ask, /, selection: Selection, by: RateGroup, **chance: Any) -> Answer:
     """Which group fails more often than the whole, and is that more than chance?"""
     groups = ask(rates, selection, by, **chance)
     overall = ask(measured, selection, **chance)

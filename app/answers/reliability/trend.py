@@ -100,7 +100,7 @@ def failures_of_nodes(
     )
 
 
-def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
+def answer(ask: Ask, /, selection: Selection, **chance: Any) -> Answer:
     """Whether failures become more frequent; `chance` holds conf_level and seed."""
     found = ask(measured, selection, **chance)
     weeks = ask(rate_by_group.rates, selection, "week", **chance)

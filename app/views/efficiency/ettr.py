@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.answers.efficiency import ettr, run
 from app.answers.fleet import weeks
-from app.ask.cached import ask
+from app.ask.cached import ask, whole
 from app.show import links, page
 from app.widgets import filter_bar, fleet_line, inputs, ledger_build, notice, page_head
 from data.filters import MTTF_MIN_GPUS
@@ -51,7 +51,7 @@ if run_id:
     page.blocks([of_run.chart("run_timeline")], scope)
     page.blocks([of_run.table("interruptions"), of_run.table("run_attempts")], scope)
     st.stop()
-answer = ettr.answer_beside_expected(ask, scope.selection)
+answer = whole(ettr.answer_beside_expected, scope.selection)
 terms = [number.term for number in answer.numbers]
 page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)
 fleet = fleet_line.place()

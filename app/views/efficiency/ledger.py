@@ -4,13 +4,13 @@ import streamlit as st
 
 from app.answers.efficiency import ledger, ledger_parts
 from app.answers.fleet import weeks
-from app.ask.cached import ask
+from app.ask.cached import ask, whole
 from app.show import page
 from app.widgets import filter_bar, fleet_line, inputs, ledger_build, page_head
 
 scope = filter_bar.of_store()
 ledger_build.ensure()
-answer = ledger.answer(ask, scope.selection)
+answer = whole(ledger.answer, scope.selection)
 page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
 fleet = fleet_line.place()
 if not answer.numbers:

@@ -7,7 +7,7 @@ import streamlit as st
 from app import actions
 from app.answers.failures import incidents, signals
 from app.ask import reader
-from app.ask.cached import ask
+from app.ask.cached import ask, whole
 from app.show import page
 from app.widgets import filter_bar, fleet_line, ledger_build, page_head
 from app.words import domains
@@ -37,7 +37,7 @@ kind = incidents.Kind(
         format_func=lambda name: f"{name} (you)" if name == me else name, **bound,
     ),
 )  # fmt: skip
-answer = incidents.answer(ask, scope.selection, kind, address=st.context.url or "")
+answer = whole(incidents.answer, scope.selection, kind, address=st.context.url or "")
 with head:
     terms = [number.term for number in answer.numbers]
     page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)

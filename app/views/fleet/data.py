@@ -14,7 +14,7 @@ from app.answers.content import Missing
 from app.answers.failures.third_opinion import in_all
 from app.answers.fleet import audit, clocks, coverage, ingests
 from app.ask import FEW, reader
-from app.ask.cached import ask, store_root
+from app.ask.cached import ask, store_root, whole
 from app.show import command_lines, page
 from app.views.fleet import demo, upload_form
 from app.widgets import empty_state, export_help, filter_bar, notice, page_head
@@ -232,7 +232,7 @@ if scope.empty:
     undone()
     add_data(scope)
     st.stop()
-answer = coverage.answer(ask, scope.selection)
+answer = whole(coverage.answer, scope.selection)
 chart, table = answer.blocks
 page_head.show(answer.sentence, scope, notes=answer.notes, terms=answer.terms)
 read()

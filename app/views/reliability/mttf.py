@@ -8,7 +8,7 @@ import streamlit as st
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS
 from app.answers.fleet import weeks
 from app.answers.reliability import mttf
-from app.ask.cached import ask
+from app.ask.cached import ask, whole
 from app.show import page
 from app.views.reliability.mttf_page import by_size, lifetimes, others
 from app.widgets import filter_bar, fleet_line, inputs, page_head
@@ -27,7 +27,7 @@ with st.popover("Compare", type="tertiary", icon=":material/compare_arrows:", ke
     )
     job_gpus = inputs.job_size()
 scope = replace(scope, selection=replace(scope.selection, definition=definition))
-answer = mttf.answer(ask, scope.selection, job_gpus=job_gpus)
+answer = whole(mttf.answer, scope.selection, job_gpus=job_gpus)
 with head:
     terms = (*answer.terms, of_reliability.RATE_RATIO)
     page_head.show(answer.sentence, scope, notes=answer.notes, terms=terms)

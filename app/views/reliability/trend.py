@@ -5,14 +5,14 @@ from functools import partial
 import streamlit as st
 
 from app.answers.reliability import forecast, trend
-from app.ask.cached import ask
+from app.ask.cached import whole
 from app.show import page
 from app.views.reliability.trend_page import forecasts, groups
 from app.widgets import filter_bar, fleet_line, page_head
 from app.words import escaping
 
 scope = filter_bar.of_store()
-answer, coming = trend.answer(ask, scope.selection), forecast.answer(ask, scope.selection)
+answer, coming = whole(trend.answer, scope.selection), whole(forecast.answer, scope.selection)
 page_head.show(answer.sentence, scope, notes=(*answer.notes, *coming.notes), terms=answer.terms)
 fleet = fleet_line.place()
 page.headlines(answer.numbers, scope)

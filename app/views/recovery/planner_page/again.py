@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.answers.content import Table
 from app.answers.efficiency import best_interval, what_if
-from app.ask.cached import ask
+from app.ask.cached import ask, whole
 from app.show import links, page
 from app.widgets import filter_bar, inputs, notice, page_head
 from app.words import escaping
@@ -117,7 +117,7 @@ def show(head: DeltaGenerator, scope: Scope) -> None:
     wanted = wished()
     answer = None
     with notice.explained():
-        answer = what_if.answer(ask, scope.selection, wanted)
+        answer = whole(what_if.answer, scope.selection, wanted)
     if answer is None:
         with head:
             page_head.of_one("What would have been regained?", "Nothing is played again.", scope)

@@ -10,7 +10,7 @@ from analytics.frames import GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.content import Missing
 from app.answers.reliability import projection, rate_by_group, rate_ratios, sensitivity
-from app.ask.cached import ask
+from app.ask.cached import ask, whole
 from app.show import page
 from app.widgets import inputs
 from app.words import escaping
@@ -34,7 +34,7 @@ def show(scope: Scope, answer: Answer) -> None:
         key="by",
     )
     if by in rate_by_group.GROUPINGS:
-        groups = rate_by_group.answer(ask, scope.selection, by)
+        groups = whole(rate_by_group.answer, scope.selection, by)
         page.blocks([groups.chart(f"rate_by_{by}")], scope)
     if by in facts:
         ratios = rate_ratios.answer(ask, scope.selection.by_size, by)
