@@ -202,7 +202,8 @@ def _claim_processes(rows: pd.DataFrame, table: Weights) -> None:
     _dismiss(rows, other, "excluded", "names another job")
     far = own & ~(rows["offset_s"].ge(-table.before_s) & rows["offset_s"].le(table.after_s))
     _dismiss(rows, far & ~named.eq(True), "excluded", "too long before or after the end")
-    open_ = rows[own & rows["role"].eq("cause")]
+    asked = ["attempt", "cluster", "node", "key", "offset_s", "job_named"]
+    open_ = rows.loc[own & rows["role"].eq("cause"), asked]
     apart = (open_["offset_s"] - clock_offsets(open_)).abs()
     order = open_.assign(named=open_["job_named"].ne(True), apart=apart).sort_values(
         ["cluster", "key", "named", "apart", "attempt"]
@@ -242,9 +243,10 @@ def clock_offsets(pairs: pd.DataFrame) -> pd.Series:
     if pairs["key"].nunique() < AGREEING:
         return found
     for keys in (["cluster"], ["cluster", "node"]):
+        named = pairs[[*keys, "key"]]
         bins = pd.concat(
             [
-                pairs.assign(bin=np.floor((pairs["offset_s"] + shift) / BIN_S) * BIN_S - shift)
+                named.assign(bin=np.floor((pairs["offset_s"] + shift) / BIN_S) * BIN_S - shift)
                 for shift in (0.0, BIN_S / 2)
             ]
         )
@@ -262,7 +264,10 @@ def clock_offsets(pairs: pd.DataFrame) -> pd.Series:
 
 def _shares(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
     """Share of each cause of each attempt: row, cause, domain, odds, share, at."""
-    counted = rows[rows["role"].eq("cause") & rows["weight"].gt(0)]
+    counted = rows.loc[
+        rows["role"].eq("cause") & rows["weight"].gt(0),
+        ["row", "cause", "kind", "weight", "offset_s"],
+    ]
     by_kind = counted.groupby(["row", "cause", "kind"], sort=False)["weight"].max()
     odds = by_kind.groupby(level=["row", "cause"], sort=False).sum().rename("odds").reset_index()
     first = counted.groupby(["row", "cause"], sort=False)["offset_s"].min().rename("at")
@@ -378,10 +383,14 @@ def _first_known(*columns: pd.Series) -> pd.Series:
     return pd.Series(found, index=columns[0].index)
 
 
+_LED_BY = ["row", "kind", "weight", "offset_s", "key", "node", "log_method"]
+
+
 def _leading(rows: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
     """Method and node of the strongest evidence for the verdict of each row."""
     verdict = best["cause"].reindex(rows["row"]).to_numpy()
-    mine = rows[rows["role"].eq("cause") & (rows["cause"].to_numpy() == verdict)]
+    asked = rows.columns.intersection(_LED_BY)
+    mine = rows.loc[rows["role"].eq("cause") & (rows["cause"].to_numpy() == verdict), asked]
     mine = mine.sort_values(
         ["row", "weight", "offset_s", "key"], ascending=[True, False, True, True]
     )

@@ -82,21 +82,29 @@ WITH ends AS (
   LEFT JOIN jobs ON jobs.cluster = reach.cluster
     AND epoch_us(end_at) BETWEEN from_us AND to_us
   GROUP BY ALL),
-hit AS (
-  SELECT cluster, signal, severity, bool_or({_SPEAKS}) AS speaks,
-    count(DISTINCT (job, node)) FILTER (state = 'COMPLETED') AS n_completed_hits,
-    count(DISTINCT job) FILTER (state = 'COMPLETED') AS n_completed_attempts_hit,
-    count(DISTINCT (job, node)) FILTER (state IN ('FAILED', 'NODE_FAIL')) AS n_failed_hits,
-    count(DISTINCT (node, at_us // $day)) FILTER (state IN ('FAILED', 'NODE_FAIL'))
-      AS n_failed_node_days
+paired AS MATERIALIZED (
+  SELECT cluster, signal, severity, state, job, node, bool_or({_SPEAKS}) AS speaks
   FROM near GROUP BY ALL),
+hit AS (
+  SELECT cluster, signal, severity, bool_or(speaks) AS speaks,
+    count(*) FILTER (state = 'COMPLETED') AS n_completed_hits,
+    count(DISTINCT job) FILTER (state = 'COMPLETED') AS n_completed_attempts_hit,
+    count(*) FILTER (state IN ('FAILED', 'NODE_FAIL')) AS n_failed_hits
+  FROM paired GROUP BY ALL),
+failed_day AS (
+  SELECT cluster, signal, severity, count(*) AS n_failed_node_days
+  FROM (
+    SELECT DISTINCT cluster, signal, severity, node, at_us // $day FROM near
+    WHERE state IN ('FAILED', 'NODE_FAIL'))
+  GROUP BY ALL),
 exposed AS (
   SELECT cluster, from_us, to_us, sum(held_us) / $day AS background_node_days
   FROM held GROUP BY ALL),
 apart AS (
   SELECT cluster, signal, severity, CAST(sum(n_hits) AS BIGINT) AS n_background_hits
   FROM background GROUP BY ALL)
-SELECT hit.*, n_completed_attempts, n_completed, n_failed, $window / 60e6 AS window_minutes,
+SELECT hit.*, coalesce(n_failed_node_days, 0) AS n_failed_node_days, n_completed_attempts,
+  n_completed, n_failed, $window / 60e6 AS window_minutes,
   coalesce(background_node_days, 0.0) AS background_node_days,
   coalesce(n_background_hits, 0) AS n_background_hits
 FROM hit JOIN reach ON reach.cluster = hit.cluster AND reach.signal = hit.signal
@@ -107,6 +115,8 @@ LEFT JOIN exposed ON exposed.cluster = hit.cluster
   AND (exposed.from_us, exposed.to_us) = (reach.from_us, reach.to_us)
 LEFT JOIN apart ON apart.cluster = hit.cluster AND apart.signal = hit.signal
   AND apart.severity IS NOT DISTINCT FROM hit.severity
+LEFT JOIN failed_day ON failed_day.cluster = hit.cluster AND failed_day.signal = hit.signal
+  AND failed_day.severity IS NOT DISTINCT FROM hit.severity
 ORDER BY hit.cluster, hit.signal, hit.severity
 """
 """Each check and severity that fired near an end: its hits near ends, and in the background."""

@@ -243,7 +243,9 @@ WHERE method <> 'none' ORDER BY attempt
 
 def _of_events(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
     """Health events with what they speak for."""
-    rows = rows.join(of_events(rows, table)).assign(causal_ratio=not_by_chance(rows))
+    rows["causal_ratio"] = not_by_chance(rows)
+    for name, column in of_events(rows, table).items():
+        rows[name] = column
     rows.loc[rows["scope"].eq("process"), "causal_ratio"] = 1.0  # one attempt claims it
     return rows
 
@@ -310,8 +312,8 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     frames = {"said": weighed.verdicts}
     query = "SELECT *, '[]' AS evidence, '[]' AS alternatives FROM said"
     if len(weighed.evidence):  # without any there are no alternatives either
-        pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
-        frames["pieces"] = pieces.reindex(columns=_EVIDENCE)
+        frames["pieces"] = weighed.evidence.reindex(columns=_EVIDENCE)
+        frames["pieces"]["place"] = range(len(weighed.evidence))
         frames["others"] = weighed.alternatives
         query = _WITH_EVIDENCE
     with registered(connection, **frames):
@@ -383,4 +385,4 @@ SELECT said.*, coalesce(evidence, '[]') AS evidence,
 FROM said LEFT JOIN evidence USING (attempt) LEFT JOIN other USING (attempt)
 """
 _EVIDENCE = ["attempt", "kind", "key", "node", "offset_s", "check_name", "severity", "xid", "cause",
-             "role", "why", "weight", "text", "place"]  # fmt: skip
+             "role", "why", "weight", "text"]  # fmt: skip
