@@ -129,7 +129,7 @@ class DuckDBEngine:
         try:
             return self._reduced(found, period, share, out)
         except duckdb.Error as error:
-            raise _failed(found, error) from None
+            raise failed(found, error) from None
 
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """The same, with DuckDB's own errors."""
@@ -237,7 +237,7 @@ def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
     return str(ibis.to_sql(question(*asked), dialect="duckdb"))
 
 
-def _failed(found: Found, error: duckdb.Error) -> DataError:
+def failed(found: Found, error: duckdb.Error) -> DataError:
     """What to say where samples that were counted cannot be reduced."""
     names = ", ".join(partition.path for partition in found.partitions[:_NAMED])
     more = f" and {len(found.partitions) - _NAMED:,} more" * (len(found.partitions) > _NAMED)

@@ -40,11 +40,11 @@ class Written(NamedTuple):
     """Samples of a series and time of which another one counts."""
 
 
-class Engine(Protocol):
+class Surveying(Protocol):
     """An engine that was started; what it lays aside goes when it is closed."""
 
     most_rows: int
-    """Samples that it reduces at once."""
+    """Rows that it reduces at once."""
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -57,6 +57,10 @@ class Engine(Protocol):
         SourceError
             Where it cannot be read.
         """
+
+
+class Engine(Surveying, Protocol):
+    """An engine that reduces samples."""
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on.

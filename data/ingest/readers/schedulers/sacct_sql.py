@@ -41,10 +41,18 @@ class Fields:
     """Expressions over the columns that a file has, and the query of its records as text."""
 
     def __init__(
-        self, columns: Sequence[str], options: Options, text: str, *, any_id: bool = False
+        self,
+        columns: Sequence[str],
+        options: Options,
+        text: str,
+        *,
+        any_id: bool = False,
+        carried: Sequence[str] = (),
     ) -> None:
         self._columns, self.options = set(columns), options
         self.records = text
+        self._carried = carried
+        """Further columns of the records, which stay beside those of jobs as they are."""
         self._any_id = any_id
         """Whether any text is the id of a job, which says nothing of arrays then."""
 
@@ -220,6 +228,7 @@ class Fields:
             if self.has("excludednodes")
             else self.taken(known.EXCLUDED, "submitline", "VARCHAR"),
             "priority": self.taken("TRY_CAST(COLUMN AS BIGINT)", "priority", "BIGINT"),
+            **{name: f'"{name}"' for name in self._carried},
         } | ({"#zone": '"#zone"'} if self.may_repeat() else {})
 
 
@@ -267,10 +276,19 @@ def _create_typed(
     fields: Fields, connection: duckdb.DuckDBPyConnection, *, few: bool, whole_headers: bool
 ) -> None:
     """View sacct_typed: columns of jobs, skip, broken, is_local."""
+    query = typed_sql(fields, whole_headers=whole_headers)
+    if few:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE sacct_few AS {query}")
+        query = "FROM sacct_few"
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_typed AS {query}")
+
+
+def typed_sql(fields: Fields, *, whole_headers: bool) -> str:
+    """A query of all records: columns of jobs, skip, broken, is_local."""
     typed = ", ".join(f'{value} AS "{name}"' for name, value in fields.expressions().items())
     shifted = f'* EXCLUDE ("#zone") REPLACE ({_START} AS start_at, {_END} AS end_at)'
     kind = fields.kind(whole_headers=whole_headers)
-    query = f"""
+    return f"""
             WITH raw AS NOT MATERIALIZED ({fields.records}),
             text AS NOT MATERIALIZED (
               SELECT *, {kind} AS "#kind", {fields.cluster()} AS "#cluster",
@@ -281,10 +299,6 @@ def _create_typed(
                 {fields.reason()} AS broken, {fields.is_local()} AS is_local, {typed}
               FROM timed)
             SELECT {shifted if fields.may_repeat() else "*"} FROM typed"""
-    if few:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE sacct_few AS {query}")
-        query = "FROM sacct_few"
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_typed AS {query}")
 
 
 def broken(connection: duckdb.DuckDBPyConnection, most: int) -> Broken:

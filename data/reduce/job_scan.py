@@ -1,0 +1,179 @@
+"""Records of accounting as DuckDB reads them from Parquet, by the rules of the reader of sacct."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.errors import SourceError
+from data.ingest.readers.schedulers.sacct_sql import Fields, typed_sql
+from data.publish.schema import literal
+from data.reduce.job_columns import known_columns, written_as
+from data.reduce.jobs import DAY_US, SCANNED
+from data.reduce.manifest import Surveyed
+from data.reduce.plan import UNKNOWN
+from data.reduce.scan import quoted, told_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import duckdb
+
+    from data.ingest.reader import Options
+    from data.reduce.inputs import Partition
+
+FILE_ROWS = 1 << 40
+"""Ids that are kept for one file: they are its number times this, and the row."""
+WHOLE_BELOW = 1e15
+"""Floating numbers up to which whole ones are written as such."""
+_KEPT = "skip IS NULL AND broken IS NULL"
+_TELLING = """cluster AS of_cluster, job_id AS of_job, coalesce(sluid, '') AS of_sluid,
+  state AS of_state, epoch_us(submit_at) AS submit_us, epoch_us(start_at) AS start_us,
+  epoch_us(end_at) AS end_us"""
+_DAY = f"epoch_us(submit_at) - ((epoch_us(submit_at) % {DAY_US}) + {DAY_US}) % {DAY_US}"
+
+
+class Kind(NamedTuple):
+    """How files are read; those of one kind are read together."""
+
+    columns: tuple[tuple[str, str], ...]
+    """Columns of sacct and the expressions of their texts."""
+    is_clean: bool
+    """Whether all rows are known to be kept."""
+
+
+class JobScan:
+    """Reads Parquet whose columns are those of sacct, of any types."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, options: Options) -> None:
+        self._connection, self._options = connection, options
+        self._columns: dict[str, tuple[tuple[str, str], ...]] = {}
+
+    def survey(self, partition: Partition) -> Surveyed:
+        """Counts the rows: what becomes of them, and of which days they are.
+
+        Headers are looked at as a whole only where there seem to be some, as the reader does.
+
+        Raises
+        ------
+        SourceError
+            Where the file cannot be read.
+        """
+        files = f"read_parquet({literal(partition.path)}, hive_partitioning = false)"
+        fields = self._fields(self.columns(partition), f"0 AS id, * FROM {files}")
+        found = self._counted(partition, typed_sql(fields, whole_headers=False))
+        if "header" in found.skipped:
+            return self._counted(partition, typed_sql(fields, whole_headers=True))
+        return found
+
+    def queries(self, partitions: Sequence[Partition], clean: Collection[str]) -> tuple[str, str]:
+        """Of the kept records with their ids what tells them apart, and the texts to be written.
+
+        The texts are of all rows. Of clean partitions, named by path, all rows are kept.
+        """
+        alike: dict[Kind, list[str]] = {}
+        for one in partitions:
+            alike.setdefault(Kind(self.columns(one), one.path in clean), []).append(one.path)
+        telling, texts, first = [], [], 0
+        for kind, paths in alike.items():
+            rows = f"""(file_index + {first}) * {FILE_ROWS} + file_row_number AS id, *
+              FROM read_parquet([{", ".join(map(literal, paths))}], hive_partitioning = false,
+                file_row_number = true)"""
+            typed = typed_sql(self._fields(kind.columns, rows), whole_headers=False)
+            where = "true" if kind.is_clean else _KEPT
+            telling.append(f"SELECT id, {_TELLING} FROM ({typed}) WHERE {where}")
+            chosen = written_as(dict(kind.columns))
+            if self._options.cluster:
+                chosen["cluster"] = literal(self._options.cluster)
+            stated = ", ".join(f"{text} AS {quoted(name)}" for name, text in chosen.items())
+            texts.append(f"SELECT id, {stated} FROM (SELECT {rows})")
+            first += len(paths)
+        names = ", ".join(SCANNED)
+        return (
+            " UNION ALL ".join(f"SELECT {names} FROM ({query})" for query in telling),
+            " UNION ALL ".join(texts),
+        )
+
+    def columns(self, partition: Partition) -> tuple[tuple[str, str], ...]:
+        """Columns of sacct that a partition has, with the expressions of their texts.
+
+        Raises
+        ------
+        SourceError
+            Where it is empty, damaged, or lacks JobID or State.
+        """
+        if partition.path not in self._columns:
+            if not partition.size:
+                raise SourceError(f"{partition.path}: is empty: leave it out or write it again")
+            with told_of(partition.path):
+                rows = self._connection.execute(
+                    f"""DESCRIBE SELECT * FROM read_parquet({literal(partition.path)},
+                        hive_partitioning = false)"""
+                ).fetchall()
+            types = {row[0]: row[1] for row in rows}
+            found = known_columns(partition.path, types)
+            self._columns[partition.path] = tuple(
+                (name, text_of(quoted(column), types[column])) for name, column in found.items()
+            )
+        return self._columns[partition.path]
+
+    def _fields(self, columns: Sequence[tuple[str, str]], rows: str) -> Fields:
+        """Columns as the reader of sacct takes them; rows have their id."""
+        texts = ", ".join(f"{text} AS {quoted(name)}" for name, text in columns)
+        query = f"SELECT id, {texts} FROM (SELECT {rows})"
+        return Fields([name for name, _ in columns], self._options, query, carried=("id",))
+
+    def _counted(self, partition: Partition, typed: str) -> Surveyed:
+        """What becomes of typed records."""
+        with told_of(partition.path):
+            rows = self._connection.execute(
+                f"""SELECT skip, broken, CASE WHEN {_KEPT} THEN {_DAY} END AS day_us, count(*),
+                      count(*) FILTER (is_local AND {_KEPT})
+                    FROM ({typed}) GROUP BY 1, 2, 3 ORDER BY ALL"""
+            ).fetchall()
+        columns = [name for name, _ in self.columns(partition)]
+        return surveyed_jobs(partition.identity, rows, columns)
+
+
+def surveyed_jobs(
+    identity: list[int],
+    rows: Collection[tuple[str | None, str | None, int | None, int, int]],
+    columns: Sequence[str],
+) -> Surveyed:
+    """What a partition holds, by counts of skip, broken and day, and of times without zone."""
+    skipped: Counter[str] = Counter()
+    rejected: Counter[str] = Counter()
+    days: Counter[str] = Counter()
+    for skip, broken, day_us, n, _ in rows:
+        if skip is not None:
+            skipped[skip] += n
+        elif broken is not None:
+            rejected[broken] += n
+        else:
+            days[UNKNOWN if day_us is None else str(day_us)] += n
+    return Surveyed(
+        identity,
+        sum(row[3] for row in rows),
+        dict(skipped),
+        dict(rejected),
+        sum(row[4] for row in rows),
+        dict(days),
+        [],
+        list(columns),
+    )
+
+
+def text_of(column: str, kind: str) -> str:
+    """A value as sacct would print it, nothing as an empty text.
+
+    A whole number is one though its column is of floating numbers: `4711.0` would be a step.
+    """
+    text = f"CAST({column} AS VARCHAR)"
+    if kind in ("FLOAT", "DOUBLE"):
+        text = f"""CASE WHEN isnan({column}) THEN NULL
+          WHEN {column} = trunc({column}) AND abs({column}) < {WHOLE_BELOW!r}
+            THEN CAST(CAST({column} AS BIGINT) AS VARCHAR) ELSE {text} END"""
+    elif kind.startswith("TIMESTAMP"):
+        text = f"replace({text}, ' ', 'T')"
+    return f"coalesce({text}, '')"
+
