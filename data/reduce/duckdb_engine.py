@@ -83,10 +83,7 @@ class DuckDBEngine:
 
     def count(self, paths: Sequence[str]) -> int:
         """Rows of Parquet, as the files say."""
-        ((n_rows,),) = self._connection.execute(
-            f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"
-        ).fetchall()
-        return int(n_rows)
+        return rows_of(self._connection, paths)
 
     def sample(self, partition: Partition, n_rows: int) -> Partition:
         """A partition of the first rows of one, laid aside."""
@@ -235,6 +232,14 @@ class DuckDBEngine:
 def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
     """An expression as DuckDB takes it; ibis takes longer for it than DuckDB for a small answer."""
     return str(ibis.to_sql(question(*asked), dialect="duckdb"))
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> int:
+    """Rows of Parquet, as the files say."""
+    ((n_rows,),) = connection.execute(
+        f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"
+    ).fetchall()
+    return int(n_rows)
 
 
 def failed(found: Found, error: duckdb.Error) -> DataError:

@@ -84,6 +84,19 @@ class Engine(Surveying, Protocol):
         """Hash of the last samples of counters by the minutes of a day, from a time on."""
 
 
+class Sampling(Protocol):
+    """An engine that reduces a sample of what is to be reduced."""
+
+    def close(self) -> None:
+        """Lets go of everything."""
+
+    def count(self, paths: Sequence[str]) -> int:
+        """Rows of Parquet, as the files say."""
+
+    def sample(self, partition: Partition, n_rows: int) -> Partition:
+        """A partition of the first rows of one, laid aside."""
+
+
 def last_hash(rows: Collection[tuple[object, ...]]) -> str:
     """Hash of last samples, on every engine the same."""
     if not rows:

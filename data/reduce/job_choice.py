@@ -37,7 +37,7 @@ def chosen_otherwise(
     typed = typed_sql(fields, whole_headers=False)
     held = fields.expressions()
     values = ", ".join(
-        f'CAST({quoted if name in held else "NULL"} AS {column.type}) AS {quoted}'
+        f"CAST({quoted if name in held else 'NULL'} AS {column.type}) AS {quoted}"
         for name, column in JOBS.columns.items()
         for quoted in [f'"{name}"']
         if not column.derived

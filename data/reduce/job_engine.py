@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -13,21 +13,22 @@ import ibis
 from data.ingest.reader import Options
 from data.publish.schema import literal
 from data.reduce import jobs
-from data.reduce.duckdb_engine import failed
+from data.reduce.duckdb_engine import failed, rows_of
 from data.reduce.engine import Found, Surveying
+from data.reduce.inputs import PARQUET, Partition
 from data.reduce.job_choice import chosen_otherwise
 from data.reduce.job_columns import WRITTEN
 from data.reduce.job_scan import JobScan
 from data.reduce.job_texts import Unfolding
 from data.reduce.plan import day_of
+from data.reduce.scan import told_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     import ibis.expr.types as ir
 
-    from data.reduce.inputs import Partition
     from data.reduce.manifest import Surveyed
 
 MOST_ROWS = 10_000_000
@@ -83,6 +84,26 @@ class DuckDBJobs:
         unfolded = self._unfolding.unfolded(partition)
         return unfolded.counted(self._scan.survey(unfolded.partition), partition.identity)
 
+    def as_parquet(self, partition: Partition) -> Partition:
+        """What a partition was unfolded to, which it is itself where it is Parquet."""
+        return self._unfolding.unfolded(partition).partition
+
+    def count(self, paths: Sequence[str]) -> int:
+        """Rows of Parquet, as the files say."""
+        return rows_of(self._connection, paths)
+
+    def sample(self, partition: Partition, n_rows: int) -> Partition:
+        """A partition of the first rows of one, laid aside; of a text of all, unfolded."""
+        path = self._aside / "sample.parquet"
+        there = self.as_parquet(partition).path
+        with told_of(partition.path):
+            self._connection.execute(
+                f"""COPY (SELECT * FROM read_parquet({literal(there)}, hive_partitioning = false)
+                    LIMIT {n_rows}) TO {literal(str(path))} (FORMAT parquet)"""
+            )
+        told = path.stat()
+        return Partition(str(path), PARQUET, told.st_size, told.st_mtime_ns)
+
     def reduce(
         self, found: Found, days: Collection[int | None], share: tuple[int, int], out: Path
     ) -> dict[str, OfDay]:
@@ -97,8 +118,8 @@ class DuckDBJobs:
     ) -> dict[str, OfDay]:
         """The same, with DuckDB's own errors."""
         texts = self._view(found, share)
-        of_days = ", ".join(str(jobs.NONE if day is None else day) for day in days)
-        self._table("records", f"SELECT * FROM ({_sql(jobs.records)}) WHERE day_us IN ({of_days})")
+        chosen = ", ".join(str(jobs.NONE if day is None else day) for day in days)
+        self._table("records", f"SELECT * FROM ({_sql(jobs.records)}) WHERE day_us IN ({chosen})")
         self._table("doubted", _sql(jobs.doubted))
         self._table("placed", _sql(jobs.placed))
         self._table("lost", _sql(jobs.lost))
@@ -132,7 +153,7 @@ class DuckDBJobs:
 
     def _view(self, found: Found, share: tuple[int, int]) -> str:
         """View `scanned`: the kept records; and a query of the texts of all."""
-        unfolded = {one.path: self._unfolding.unfolded(one).partition for one in found.partitions}
+        unfolded = {one.path: self.as_parquet(one) for one in found.partitions}
         clean = {unfolded[path].path for path in found.clean}
         telling, texts = self._scan.queries(list(unfolded.values()), clean)
         k, n = share
@@ -145,23 +166,31 @@ class DuckDBJobs:
     def _told(self, out: Path) -> dict[str, OfDay]:
         """What was made of each day."""
         counts = self._connection.execute(_sql(jobs.days)).fetchall()
-        gone: dict[int, Counter[str]] = {}
-        for day_us, reason, n in self._connection.execute(
+        gone = self._connection.execute(
             "SELECT day_us, reason, count(*) FROM lost GROUP BY ALL ORDER BY ALL"
-        ).fetchall():
-            gone.setdefault(day_us, Counter())[reason] += n
-        return {
-            day_of(None if day_us == jobs.NONE else day_us): OfDay(
-                sorted((out / f"day_us={day_us}").glob("*.parquet")),
-                n,
-                n - gone.get(day_us, Counter()).total(),
-                gone.get(day_us, Counter()),
-            )
-            for day_us, n in sorted(counts)
-        }
+        ).fetchall()
+        return of_days(out, counts, gone)
 
     def _table(self, name: str, query: str) -> None:
         self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+
+def of_days(
+    out: Path, counts: Iterable[tuple[int, int]], gone: Iterable[tuple[int, str, int]]
+) -> dict[str, OfDay]:
+    """What was made of each day, by counts of its records, and of those that gave way by reason."""
+    superseded: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for day_us, reason, n in gone:
+        superseded[day_us][reason] += n
+    return {
+        day_of(None if day_us == jobs.NONE else day_us): OfDay(
+            sorted((out / f"day_us={day_us}").glob("*.parquet")),
+            n,
+            n - superseded[day_us].total(),
+            superseded[day_us],
+        )
+        for day_us, n in sorted(counts)
+    }
 
 
 @cache

@@ -33,9 +33,8 @@ from data.reduce.running import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from data.reduce.job_engine import JobEngine, OfDay
+    from data.reduce.job_engine import JobEngine
     from data.reduce.manifest import Manifest
 
 JOBS = "jobs"
@@ -145,7 +144,11 @@ def _make(
                 {JOBS: of_day["rows_out"]},
                 NO_LAST,
                 NO_LAST,
-                {reason: n for reason, n in of_day.items() if reason not in ("rows_in", "rows_out")},
+                {
+                    reason: n
+                    for reason, n in of_day.items()
+                    if reason not in ("rows_in", "rows_out")
+                },
             )
     manifest.save(request.out)
     for done in old:

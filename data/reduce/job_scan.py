@@ -176,4 +176,3 @@ def text_of(column: str, kind: str) -> str:
     elif kind.startswith("TIMESTAMP"):
         text = f"replace({text}, ' ', 'T')"
     return f"coalesce({text}, '')"
-

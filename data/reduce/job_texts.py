@@ -155,7 +155,7 @@ class Unfolding:
 
     def _write(self, texts: Mapping[str, str], rows: str, path: Path) -> None:
         """Writes texts as Parquet, nothing as an empty one."""
-        chosen = ", ".join(f'coalesce({text}, \'\') AS "{name}"' for name, text in texts.items())
+        chosen = ", ".join(f"coalesce({text}, '') AS \"{name}\"" for name, text in texts.items())
         self._connection.execute(
             f"COPY (SELECT {chosen} FROM ({rows})) TO {literal(str(path))} (FORMAT parquet)"
         )

@@ -24,7 +24,7 @@ SCANNED = {
     **dict.fromkeys(("of_cluster", "of_job", "of_sluid", "of_state"), "string"),
     **dict.fromkeys(("submit_us", "start_us", "end_us"), "int64"),
 }
-"""Column -> type of what tells records apart, as they are scanned; a time that is unknown is NULL."""
+"""Column -> type of what tells records apart, as scanned; a time that is unknown is NULL."""
 _RECORD = {
     **{name: kind for name, kind in SCANNED.items() if name != "of_state"},
     "finality": "int8",

@@ -49,7 +49,7 @@ class SparkEngine:
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
         self._aside, self._cluster = aside.absolute(), cluster
-        self._session = _session(zone, master)
+        self._session = session_of(zone, master)
         self._aside.mkdir(parents=True)
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
@@ -196,7 +196,7 @@ class SparkEngine:
         return int(n_rows)
 
 
-def _session(zone: str, master: str | None) -> Any:
+def session_of(zone: str, master: str | None) -> Any:
     """A session on a master that answers, or in this process.
 
     Raises

@@ -58,7 +58,9 @@ def _read(
     if manifest is None or manifest.kind != "metrics":
         raise SourceError(f"{name}: holds no reduction of metrics: give the folder of --out")
     try:
-        hours = _table(connection, "hours_read", _HOURS, files_of(folder, manifest, "hours"), options)
+        hours = _table(
+            connection, "hours_read", _HOURS, files_of(folder, manifest, "hours"), options
+        )
         changes = _table(
             connection, "changes_read", _CHANGES, files_of(folder, manifest, "changes"), options
         )

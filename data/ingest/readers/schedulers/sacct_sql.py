@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 CLUSTER = '"#cluster"'
 """Column of the cluster while records are typed."""
-_NUMBERS = ("nnodes", "allocnodes", "ncpus", "alloccpus")
-_COUNT = r"([0-9.]+[KMG]?)?"
-_TIMES = ("submit", "eligible", "start", "end")
+NUMBERS = ("nnodes", "allocnodes", "ncpus", "alloccpus")
+COUNT = r"([0-9.]+[KMG]?)?"
+TIMES = ("submit", "eligible", "start", "end")
 _FREQUENT = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "PREEMPTED")
-_STATES = (*_FREQUENT, *sorted(STATES.difference(_FREQUENT)))
-_CHECKED = frozenset(("jobid", "jobidraw", "state", *_TIMES, *_NUMBERS))
+STATES_BY_USE = (*_FREQUENT, *sorted(STATES.difference(_FREQUENT)))
+CHECKED = frozenset(("jobid", "jobidraw", "state", *TIMES, *NUMBERS))
 """Columns that tell whether a record is one; the others are read where it is taken."""
 
 
@@ -81,7 +81,7 @@ class Fields:
     def times(self) -> str:
         """Columns #submit ... #end: UTC times, NULL where there is none or it is broken."""
         zone = zone_sql(self.options, CLUSTER)
-        times = (f'{self._time(name)} AS "#{name}"' for name in _TIMES)
+        times = (f'{self._time(name)} AS "#{name}"' for name in TIMES)
         return f'{", ".join(times)}, {zone} AS "#zone"'
 
     def _time(self, name: str) -> str:
@@ -102,7 +102,7 @@ class Fields:
 
     def is_local(self) -> str:
         """Whether a time of the record names no zone."""
-        tests = [f"length({column}) = 19" for name in _TIMES if (column := self.has(name))]
+        tests = [f"length({column}) = 19" for name in TIMES if (column := self.has(name))]
         return " OR ".join(tests) or "false"
 
     def kind(self, *, whole_headers: bool) -> str:
@@ -118,7 +118,7 @@ class Fields:
 
     def _is_header(self, whole: bool) -> str:
         """Whether every named column holds its name; of the checked ones where that will do."""
-        chosen = self._columns if whole else self._columns & _CHECKED
+        chosen = self._columns if whole else self._columns & CHECKED
         names = sorted(name for name in chosen if name.isidentifier())
         columns = ", ".join(f'"{name}"' for name in names)
         values = f"lower(replace(concat_ws('|', {columns}), '\ufeff', ''))"
@@ -133,19 +133,19 @@ class Fields:
 
     def reason(self) -> str:
         """Why a record is broken, NULL where it is not."""
-        state = one_of('"#state"', _STATES)
+        state = one_of('"#state"', STATES_BY_USE)
         tests = [
             ("\"#kind\" = 'broken'", "JobID is no job id"),
             (f"NOT {state}", "State is no Slurm state"),
         ]
         tests += [
             (f'"#{name}" IS NULL AND NOT {one_of(column, known.NO_TIME)}', f"{name} is no time")
-            for name in _TIMES
+            for name in TIMES
             if (column := self.has(name))
         ]
         tests += [
-            (f"NOT regexp_full_match({column}, '{_COUNT}')", f"{name} is no number")
-            for name in _NUMBERS
+            (f"NOT regexp_full_match({column}, '{COUNT}')", f"{name} is no number")
+            for name in NUMBERS
             if (column := self.has(name))
         ]
         cases = " ".join(f"WHEN {test} THEN {literal(reason)}" for test, reason in tests)
