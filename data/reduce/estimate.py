@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import resource
 import secrets
 import time
@@ -11,11 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import zstandard
-
 from data.reduce.duckdb_engine import MOST_ROWS, DuckDBEngine
 from data.reduce.engine import Found
-from data.reduce.inputs import PARQUET, TABLES, Forms, Partition, partitions
+from data.reduce.inputs import PARQUET, TABLES, Forms, Partition, partitions, unpacked
 from data.reduce.plan import HOUR_US
 from data.reduce.running import Request, opened
 
@@ -97,12 +94,7 @@ def _rows(engine: Sampling, new: Sequence[Partition]) -> int:
 def _lines(partition: Partition) -> int:
     """How many lines a text has, by those of its beginning."""
     with Path(partition.path).open("rb") as packed:
-        suffix = Path(partition.path).suffix.lower()
-        text: Any = packed
-        if suffix == ".gz":
-            text = gzip.GzipFile(fileobj=packed)
-        elif suffix == ".zst":
-            text = zstandard.ZstdDecompressor().stream_reader(packed)
+        text = unpacked(partition, packed)
         n_lines = text.read(_SAMPLE_BYTES).count(b"\n")
         return int(n_lines * partition.size / max(1, packed.tell()))
 

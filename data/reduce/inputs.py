@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import zstandard
 
 from data.errors import SourceError
 
@@ -58,6 +61,16 @@ def partitions(names: Sequence[str], out: Path, forms: Forms = TABLES) -> list[P
     if not found:
         raise SourceError(f"{names[0]}: lies in the folder of the reduction: give the raw records")
     return [_partition(path, forms) for path in sorted(found)]
+
+
+def unpacked(partition: Partition, packed: BinaryIO) -> Any:
+    """The bytes of a text, which may be packed, as a stream."""
+    suffix = Path(partition.path).suffix.lower()
+    if suffix == ".gz":
+        return gzip.GzipFile(fileobj=packed)
+    if suffix == ".zst":
+        return zstandard.ZstdDecompressor().stream_reader(packed)
+    return packed
 
 
 def _files(name: str, forms: Forms) -> Iterator[Path]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections import Counter, defaultdict
 from functools import cache
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import duckdb
@@ -15,7 +18,7 @@ from data.publish.schema import literal
 from data.reduce import jobs
 from data.reduce.duckdb_engine import failed, rows_of
 from data.reduce.engine import Found, Surveying
-from data.reduce.inputs import PARQUET, Partition
+from data.reduce.inputs import PARQUET, Partition, unpacked
 from data.reduce.job_choice import chosen_otherwise
 from data.reduce.job_columns import WRITTEN
 from data.reduce.job_scan import JobScan
@@ -25,7 +28,6 @@ from data.reduce.scan import told_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from pathlib import Path
 
     import ibis.expr.types as ir
 
@@ -93,16 +95,21 @@ class DuckDBJobs:
         return rows_of(self._connection, paths)
 
     def sample(self, partition: Partition, n_rows: int) -> Partition:
-        """A partition of the first rows of one, laid aside; of a text of all, unfolded."""
-        path = self._aside / "sample.parquet"
-        there = self.as_parquet(partition).path
-        with told_of(partition.path):
-            self._connection.execute(
-                f"""COPY (SELECT * FROM read_parquet({literal(there)}, hive_partitioning = false)
-                    LIMIT {n_rows}) TO {literal(str(path))} (FORMAT parquet)"""
-            )
+        """A partition of the first rows of one, of a text its first lines, laid aside."""
+        path = self._aside / "sample"
+        if partition.form == PARQUET:
+            with told_of(partition.path):
+                self._connection.execute(
+                    f"""COPY (SELECT * FROM read_parquet({literal(partition.path)},
+                        hive_partitioning = false) LIMIT {n_rows})
+                        TO {literal(str(path))} (FORMAT parquet)"""
+                )
+        else:
+            with Path(partition.path).open("rb") as packed, path.open("wb") as sample:
+                lines = io.BufferedReader(unpacked(partition, packed))
+                sample.writelines(islice(lines, n_rows + 1))
         told = path.stat()
-        return Partition(str(path), PARQUET, told.st_size, told.st_mtime_ns)
+        return Partition(str(path), partition.form, told.st_size, told.st_mtime_ns)
 
     def reduce(
         self, found: Found, days: Collection[int | None], share: tuple[int, int], out: Path

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 
 def estimate_jobs(request: Request) -> dict[str, Any]:
-    """Files, bytes and records that are new or changed, with the seconds and memory they would take.
+    """Files, bytes and records that are new or changed, with the time and memory it would cost.
 
-    As `data.reduce.estimate.estimate`; of a text the whole largest file is unfolded before its
-    first million records are reduced.
+    As `data.reduce.estimate.estimate`.
 
     Raises
     ------

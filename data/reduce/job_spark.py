@@ -19,7 +19,7 @@ from data.reduce.job_columns import WRITTEN
 from data.reduce.job_engine import DuckDBJobs, OfDay, of_days
 from data.reduce.job_scan import surveyed_jobs
 from data.reduce.job_spark_scan import DAY, KEPT, kept, read_texts, typed, written
-from data.reduce.spark_engine import session_of
+from data.reduce.spark_engine import SHUFFLED_BYTES, session_of
 from data.reduce.spark_scan import broken, quoted, spark_errors
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class SparkJobs:
         self._aside = aside.absolute()
         self._options = Options(cluster, timezone=zone)
         self._session = session_of("UTC", master)
+        parallel = self._session.sparkContext.defaultParallelism
+        self._session.conf.set("spark.sql.shuffle.partitions", parallel)
         self._texts = DuckDBJobs(self._aside, zone, cluster)
         self._held: list[Any] = []
 
@@ -160,6 +162,9 @@ class SparkJobs:
             texts = text if texts is None else texts.unionAll(text)
         if scanned is None or texts is None:
             return
+        wanted = sum(one.size for one in found.partitions) // SHUFFLED_BYTES
+        parts = max(self._session.sparkContext.defaultParallelism, wanted)
+        self._session.conf.set("spark.sql.shuffle.partitions", parts)
         k, n = share
         if n > 1:
             scanned = scanned.where(f"pmod(hash(of_job), {n}) = {k}")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2_000_000_000
 """Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
-_SHUFFLED_BYTES = 64_000_000
+SHUFFLED_BYTES = 64_000_000
 """Of the inputs, that one task of Spark takes: 10 million samples of Parquet."""
 WAIT_S = 10.0
 """How long a master may take to answer."""
@@ -165,7 +165,7 @@ class SparkEngine:
             )
             frame = frame.select(*metrics.SCANNED)
             whole = frame if whole is None else whole.unionAll(frame)
-        wanted = sum(one.size for one in found.partitions) // _SHUFFLED_BYTES
+        wanted = sum(one.size for one in found.partitions) // SHUFFLED_BYTES
         parts = max(self._session.sparkContext.defaultParallelism, wanted)
         self._session.conf.set("spark.sql.shuffle.partitions", parts)
         k, n = share
