@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 def chosen_otherwise(
     connection: duckdb.DuckDBPyConnection, options: Options, texts: str
-) -> list[tuple[int, int, str]]:
-    """Id, day and reason of each record that gives way by its hash.
+) -> tuple[list[tuple[int, int, str]], int]:
+    """Id, day and reason of each record that gives way by its hash; and how many are left as ties.
 
-    Where nobody says of which cluster records are, none is told: their hash is not known yet.
+    Where nobody says of which cluster records are, all are left: their hash is not known yet.
 
     Parameters
     ----------
@@ -42,10 +42,12 @@ def chosen_otherwise(
         for quoted in [f'"{name}"']
         if not column.derived
     )
-    return connection.execute(
-        f"""SELECT id, day_us, '{OTHERWISE}' FROM (
+    rows = connection.execute(
+        f"""SELECT id, day_us, is_named FROM (
               SELECT id, day_us, is_named, row_number() OVER (
                 PARTITION BY tie ORDER BY {JOBS.content} DESC, id) AS place
               FROM (SELECT id, day_us, tie, is_named, {values} FROM ({typed})))
-            WHERE place > 1 AND is_named"""
+            WHERE place > 1"""
     ).fetchall()
+    chosen = [(int(place), int(day_us), OTHERWISE) for place, day_us, is_named in rows if is_named]
+    return chosen, len(rows) - len(chosen)

@@ -52,6 +52,9 @@ class OfDay(NamedTuple):
 class JobEngine(Surveying, Protocol):
     """An engine that reduces records of accounting."""
 
+    n_tied: int
+    """Records that were left beside others of their attempt, as nobody says of which cluster."""
+
     def reduce(
         self, found: Found, days: Collection[int | None], share: tuple[int, int], out: Path
     ) -> dict[str, OfDay]:
@@ -66,6 +69,7 @@ class DuckDBJobs:
 
     def __init__(self, aside: Path, zone: str, cluster: str | None) -> None:
         self.most_rows = MOST_ROWS
+        self.n_tied = 0
         self._aside = aside
         self._aside.mkdir(parents=True)
         self._options = Options(cluster, timezone=zone)
@@ -154,7 +158,9 @@ class DuckDBJobs:
         self._table("contested", _sql(jobs.contested))
         said = f"SELECT id, day_us, tie, {_TEXTS} FROM ({texts}) JOIN contested USING (id)"
         self._table("contested_texts", said)
-        rows = chosen_otherwise(self._connection, self._options, "FROM contested_texts")
+        texts = "FROM contested_texts"
+        rows, n_left = chosen_otherwise(self._connection, self._options, texts)
+        self.n_tied += n_left
         if rows:
             self._connection.executemany("INSERT INTO lost VALUES (?, ?, ?)", rows)
 

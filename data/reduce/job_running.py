@@ -99,6 +99,11 @@ def _make_days(
         _make(engine, request, given, some, result.manifest)
         result.days_done += [day.day for day in some]
     result.manifest.save(request.out)
+    if engine.n_tied:
+        result.notices.append(
+            f"{engine.n_tied:,} records that name no cluster differ from another one of their "
+            "attempt and end as it does: all stay, and a store takes one (pass --cluster)"
+        )
 
 
 def _together(days: Sequence[Day], most_rows: int) -> Iterator[list[Day]]:

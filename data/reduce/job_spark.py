@@ -46,6 +46,7 @@ class SparkJobs:
 
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
+        self.n_tied = 0
         self._aside = aside.absolute()
         self._options = Options(cluster, timezone=zone)
         self._session = session_of("UTC", master)
@@ -150,7 +151,9 @@ class SparkJobs:
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
             rows = f"SELECT * FROM read_parquet({literal(str(path / '*.parquet'))})"
-            return chosen_otherwise(connection, self._options, rows)
+            chosen, n_left = chosen_otherwise(connection, self._options, rows)
+        self.n_tied += n_left
+        return chosen
 
     def _view(self, found: Found, share: tuple[int, int]) -> None:
         """Views `scanned`, the kept records, and `texts`, all texts."""

@@ -105,7 +105,9 @@ def dumps(seed: int, n_jobs: int = 60, n_dumps: int = 4) -> list[list[Row]]:
         rows += chance.sample(rows, min(5, len(rows)))
         bad = [{"State": "GONE"}, {"Submit": "yesterday"}, {"JobID": "x1"}, {"NNodes": "many"}]
         rows += [rows[0] | one for one in bad] + [{name: name for name in names}]
-        rows += [rows[0] | {"JobID": f"9{number}", "Submit": "Unknown"} | {n: "" for n in names[21:]}]
+        rows += [
+            rows[0] | {"JobID": f"9{number}", "Submit": "Unknown"} | dict.fromkeys(names[21:], "")
+        ]
         chance.shuffle(rows)
         found.append(rows)
     return found

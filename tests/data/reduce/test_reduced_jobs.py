@@ -182,7 +182,9 @@ def test_files_that_cannot_be_read_are_told_and_the_others_done(tmp_path: Path) 
     (folder / "empty.txt").touch()
     (folder / "broken.parquet").write_bytes(b"PAR1 and nothing")
     (folder / "other.csv").write_text("JobID,Start\n1,2\n")
-    (folder / "torn.csv").write_text('JobID,State,JobName\n1,FAILED,"a,\nb"\n2,FAILED\n3,FAILED,x,y\n')
+    (folder / "torn.csv").write_text(
+        'JobID,State,JobName\n1,FAILED,"a,\nb"\n2,FAILED\n3,FAILED,x,y\n'
+    )
     (folder / "no.jsonl").write_text('{"JobID": 1.0, "State": "FAILED"}\n{"JobID": 2\n')
     (folder / "_SUCCESS").touch()
     result = reduced(tmp_path / "out", folder)
@@ -217,7 +219,7 @@ def test_a_folder_of_another_reduction_and_a_damaged_one_are_refused(tmp_path: P
     with pytest.raises(SourceError, match="is damaged"):
         attempts_of("reduced-jobs", out)
     file.unlink()
-    with pytest.raises(SourceError, match="is absent, and manifest.json names it"):
+    with pytest.raises(SourceError, match=r"is absent, and manifest\.json names it"):
         attempts_of("reduced-jobs", out)
 
 
@@ -274,7 +276,10 @@ def test_a_store_fed_by_a_reduction_holds_what_one_fed_by_the_files_holds(tmp_pa
     ingest_files(tmp_path / "raw", "sacct", list(map(str, paths)), options)
     ingest_files(tmp_path / "store", "auto", [str(tmp_path / "out")], options)
     apart = {"ingests", "rejected_rows", "stage_runs", "collected_windows"}
-    with closing(Store.open(tmp_path / "raw")) as one, closing(Store.open(tmp_path / "store")) as two:
+    with (
+        closing(Store.open(tmp_path / "raw")) as one,
+        closing(Store.open(tmp_path / "store")) as two,
+    ):
         names = {row[0] for row in one.rows("SELECT table_name FROM duckdb_tables()")} - apart
         assert {"jobs", "job_nodes", "clusters", "coverage", "failures"} <= names
         for name in sorted(names):
