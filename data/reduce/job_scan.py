@@ -15,7 +15,7 @@ from data.reduce.plan import UNKNOWN
 from data.reduce.scan import quoted, told_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import duckdb
 
@@ -36,10 +36,17 @@ _DAY = f"epoch_us(submit_at) - ((epoch_us(submit_at) % {DAY_US}) + {DAY_US}) % {
 class Kind(NamedTuple):
     """How files are read; those of one kind are read together."""
 
-    columns: tuple[tuple[str, str], ...]
-    """Columns of sacct and the expressions of their texts."""
+    types: tuple[tuple[str, str], ...]
+    """All columns and their types."""
     is_clean: bool
     """Whether all rows are known to be kept."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns of sacct in lower case, and the expressions of their texts."""
+        types = dict(self.types)
+        found = known_columns("", types)
+        return {name: text_of(quoted(of), types[of]) for name, of in found.items()}
 
 
 class JobScan:
@@ -47,7 +54,7 @@ class JobScan:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, options: Options) -> None:
         self._connection, self._options = connection, options
-        self._columns: dict[str, tuple[tuple[str, str], ...]] = {}
+        self._types: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the rows: what becomes of them, and of which days they are.
@@ -60,10 +67,11 @@ class JobScan:
             Where the file cannot be read.
         """
         files = f"read_parquet({literal(partition.path)}, hive_partitioning = false)"
-        fields = self._fields(self.columns(partition), f"0 AS id, * FROM {files}")
-        found = self._counted(partition, typed_sql(fields, whole_headers=False))
+        columns = Kind(self._types_of(partition), is_clean=False).columns
+        fields = self._fields(columns, f"0 AS id, {_texts(columns)} FROM {files}")
+        found = self._counted(partition, columns, typed_sql(fields, whole_headers=False))
         if "header" in found.skipped:
-            return self._counted(partition, typed_sql(fields, whole_headers=True))
+            return self._counted(partition, columns, typed_sql(fields, whole_headers=True))
         return found
 
     def queries(self, partitions: Sequence[Partition], clean: Collection[str]) -> tuple[str, str]:
@@ -73,20 +81,21 @@ class JobScan:
         """
         alike: dict[Kind, list[str]] = {}
         for one in partitions:
-            alike.setdefault(Kind(self.columns(one), one.path in clean), []).append(one.path)
+            alike.setdefault(Kind(self._types_of(one), one.path in clean), []).append(one.path)
         telling, texts, first = [], [], 0
         for kind, paths in alike.items():
-            rows = f"""(file_index + {first}) * {FILE_ROWS} + file_row_number AS id, *
-              FROM read_parquet([{", ".join(map(literal, paths))}], hive_partitioning = false,
-                file_row_number = true)"""
-            typed = typed_sql(self._fields(kind.columns, rows), whole_headers=False)
+            columns = kind.columns
+            place = f"(file_index + {first}) * {FILE_ROWS} + file_row_number AS id"
+            files = f"""read_parquet([{", ".join(map(literal, paths))}], hive_partitioning = false,
+              file_row_number = true)"""
+            fields = self._fields(columns, f"{place}, {_texts(columns)} FROM {files}")
             where = "true" if kind.is_clean else _KEPT
+            typed = typed_sql(fields, whole_headers=False)
             telling.append(f"SELECT id, {_TELLING} FROM ({typed}) WHERE {where}")
-            chosen = written_as(dict(kind.columns))
+            chosen = written_as(columns)
             if self._options.cluster:
                 chosen["cluster"] = literal(self._options.cluster)
-            stated = ", ".join(f"{text} AS {quoted(name)}" for name, text in chosen.items())
-            texts.append(f"SELECT id, {stated} FROM (SELECT {rows})")
+            texts.append(f"SELECT {place}, {_texts(chosen)} FROM {files}")
             first += len(paths)
         names = ", ".join(SCANNED)
         return (
@@ -94,15 +103,15 @@ class JobScan:
             " UNION ALL ".join(texts),
         )
 
-    def columns(self, partition: Partition) -> tuple[tuple[str, str], ...]:
-        """Columns of sacct that a partition has, with the expressions of their texts.
+    def _types_of(self, partition: Partition) -> tuple[tuple[str, str], ...]:
+        """Columns and types of a partition.
 
         Raises
         ------
         SourceError
             Where it is empty, damaged, or lacks JobID or State.
         """
-        if partition.path not in self._columns:
+        if partition.path not in self._types:
             if not partition.size:
                 raise SourceError(f"{partition.path}: is empty: leave it out or write it again")
             with told_of(partition.path):
@@ -110,20 +119,15 @@ class JobScan:
                     f"""DESCRIBE SELECT * FROM read_parquet({literal(partition.path)},
                         hive_partitioning = false)"""
                 ).fetchall()
-            types = {row[0]: row[1] for row in rows}
-            found = known_columns(partition.path, types)
-            self._columns[partition.path] = tuple(
-                (name, text_of(quoted(column), types[column])) for name, column in found.items()
-            )
-        return self._columns[partition.path]
+            known_columns(partition.path, [row[0] for row in rows])
+            self._types[partition.path] = tuple((row[0], row[1]) for row in rows)
+        return self._types[partition.path]
 
-    def _fields(self, columns: Sequence[tuple[str, str]], rows: str) -> Fields:
+    def _fields(self, columns: Collection[str], rows: str) -> Fields:
         """Columns as the reader of sacct takes them; rows have their id."""
-        texts = ", ".join(f"{text} AS {quoted(name)}" for name, text in columns)
-        query = f"SELECT id, {texts} FROM (SELECT {rows})"
-        return Fields([name for name, _ in columns], self._options, query, carried=("id",))
+        return Fields(list(columns), self._options, f"SELECT {rows}", carried=("id",))
 
-    def _counted(self, partition: Partition, typed: str) -> Surveyed:
+    def _counted(self, partition: Partition, columns: Collection[str], typed: str) -> Surveyed:
         """What becomes of typed records."""
         with told_of(partition.path):
             rows = self._connection.execute(
@@ -131,14 +135,18 @@ class JobScan:
                       count(*) FILTER (is_local AND {_KEPT})
                     FROM ({typed}) GROUP BY 1, 2, 3 ORDER BY ALL"""
             ).fetchall()
-        columns = [name for name, _ in self.columns(partition)]
         return surveyed_jobs(partition.identity, rows, columns)
+
+
+def _texts(columns: Mapping[str, str]) -> str:
+    """Columns of texts, as SQL selects them."""
+    return ", ".join(f"{text} AS {quoted(name)}" for name, text in columns.items())
 
 
 def surveyed_jobs(
     identity: list[int],
     rows: Collection[tuple[str | None, str | None, int | None, int, int]],
-    columns: Sequence[str],
+    columns: Collection[str],
 ) -> Surveyed:
     """What a partition holds, by counts of skip, broken and day, and of times without zone."""
     skipped: Counter[str] = Counter()

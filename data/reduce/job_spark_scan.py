@@ -177,7 +177,11 @@ def _zone(options: Options) -> str:
 
 def _time(column: str, zone: str) -> str:
     """Microseconds since 1970, NULL where there is no time or it is broken."""
-    wall = f"CAST(try_cast(replace({column}, '/', '-') AS TIMESTAMP_NTZ) AS TIMESTAMP)"
+    midnight = f"substr({column}, 12, 8) = '24:00:00'"  # as DuckDB takes it
+    day = f"substr({column}, 1, 10)"
+    plain = f"replace(CASE WHEN {midnight} THEN {day} ELSE {column} END, '/', '-')"
+    later = f"CASE WHEN {midnight} THEN INTERVAL '1' DAY ELSE INTERVAL '0' DAY END"
+    wall = f"CAST(try_cast({plain} AS TIMESTAMP_NTZ) + {later} AS TIMESTAMP)"
     local = wall if zone == "UTC" else f"to_utc_timestamp({wall}, {literal(zone)})"
     rest = f"substr({column}, 20)"
     mended = (

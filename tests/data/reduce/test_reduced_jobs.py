@@ -162,6 +162,20 @@ def test_ids_and_times_of_other_types_are_those_that_sacct_prints(tmp_path: Path
     assert attempts_of("reduced-jobs", tmp_path / "out") == wanted
 
 
+def test_files_with_other_columns_and_types_are_read_side_by_side(tmp_path: Path) -> None:
+    row = {"JobID": 1, "State": "COMPLETED", "Submit": f"{DAY}T08:00:00", "NNodes": 2, "id": 7}
+    pd.DataFrame([row]).to_parquet(tmp_path / "1.parquet")
+    pd.DataFrame([row | {"JobID": "2_3", "NNodes": "1K"}]).to_parquet(tmp_path / "2.parquet")
+    other = {"jobidraw": 4, "STATE": "FAILED", "AllocNodes": 3, "day": "x"}
+    pd.DataFrame([other]).to_parquet(tmp_path / "3.parquet")
+    result = reduced(tmp_path / "out", tmp_path)
+    assert result.counts["rows_kept"] == 3
+    found = attempts_of("reduced-jobs", tmp_path / "out")
+    assert sorted(((row[2], row[30]) for row in found), key=str) == [
+        ("1", 2), ("2_3", 1024), ("4", 3)
+    ]  # fmt: skip
+
+
 def test_what_ties_and_names_no_cluster_is_left_to_the_store(tmp_path: Path) -> None:
     text = [line("1", "RUNNING", "08 09 00", elapsed=str(s), cluster="") for s in (60, 90, 90)]
     path = dump(tmp_path / "a.txt", *text)
@@ -185,7 +199,7 @@ def test_files_that_cannot_be_read_are_told_and_the_others_done(tmp_path: Path) 
     (folder / "torn.csv").write_text(
         'JobID,State,JobName\n1,FAILED,"a,\nb"\n2,FAILED\n3,FAILED,x,y\n'
     )
-    (folder / "no.jsonl").write_text('{"JobID": 1.0, "State": "FAILED"}\n{"JobID": 2\n')
+    (folder / "no.jsonl").write_text('{"JobID": 5.0, "State": "FAILED"}\n{"JobID": 2\n')
     (folder / "_SUCCESS").touch()
     result = reduced(tmp_path / "out", folder)
     told = {Path(path).name: why for path, why in result.manifest.refused.items()}
@@ -197,7 +211,7 @@ def test_files_that_cannot_be_read_are_told_and_the_others_done(tmp_path: Path) 
         "too few fields": 1, "too many fields": 1, "JobID is no job id": 1,
     }  # fmt: skip
     assert result.counts["rows_kept"] == 3
-    assert [row[2] for row in attempts_of("reduced-jobs", tmp_path / "out")] == ["1", "1", "1"]
+    assert [row[2] for row in attempts_of("reduced-jobs", tmp_path / "out")] == ["1", "1", "5"]
 
 
 def test_local_times_are_read_in_no_other_zone_than_they_were_compared_in(tmp_path: Path) -> None:
