@@ -162,6 +162,7 @@ def test_ids_and_times_of_other_types_are_those_that_sacct_prints(tmp_path: Path
     assert attempts_of("reduced-jobs", tmp_path / "out") == wanted
 
 
+@pytest.mark.slow
 def test_files_with_other_columns_and_types_are_read_side_by_side(tmp_path: Path) -> None:
     row = {"JobID": 1, "State": "COMPLETED", "Submit": f"{DAY}T08:00:00", "NNodes": 2, "id": 7}
     pd.DataFrame([row]).to_parquet(tmp_path / "1.parquet")
@@ -176,6 +177,7 @@ def test_files_with_other_columns_and_types_are_read_side_by_side(tmp_path: Path
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_ties_and_names_no_cluster_is_left_to_the_store(tmp_path: Path) -> None:
     text = [line("1", "RUNNING", "08 09 00", elapsed=str(s), cluster="") for s in (60, 90, 90)]
     path = dump(tmp_path / "a.txt", *text)
@@ -214,6 +216,7 @@ def test_files_that_cannot_be_read_are_told_and_the_others_done(tmp_path: Path) 
     assert [row[2] for row in attempts_of("reduced-jobs", tmp_path / "out")] == ["1", "1", "5"]
 
 
+@pytest.mark.slow
 def test_local_times_are_read_in_no_other_zone_than_they_were_compared_in(tmp_path: Path) -> None:
     reduced(tmp_path / "out", dump(tmp_path / "a.txt", line()), timezone="Asia/Tokyo")
     with pytest.raises(SourceError, match=r"read in Asia/Tokyo.*pass --timezone Asia/Tokyo"):
@@ -221,6 +224,7 @@ def test_local_times_are_read_in_no_other_zone_than_they_were_compared_in(tmp_pa
     assert attempts_of("reduced-jobs", tmp_path / "out", timezone="Asia/Tokyo")
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_reduction_and_a_damaged_one_are_refused(tmp_path: Path) -> None:
     path, out = dump(tmp_path / "a.txt", line()), tmp_path / "out"
     reduced(out, path)
