@@ -38,7 +38,8 @@ KEEP_ATTEMPTS = """SELECT DISTINCT one.cluster FROM jobs one JOIN (
   WHERE one.attempt < later.attempt AND one.state IN ('REQUEUED', 'PREEMPTED', 'NODE_FAIL')"""
 """Clusters whose records keep attempts that a requeue ended: sacct does with `--duplicates`."""
 SACCT_ALONE = """SELECT DISTINCT unnest(string_split(cluster, ',')) AS cluster FROM ingests
-  WHERE source IN ('sacct', 'sacct-json') AND NOT contains(coalesce(command, ''), '--preset xdmod')
+  WHERE source IN ('sacct', 'sacct-json', 'reduced-jobs')
+    AND NOT contains(coalesce(command, ''), '--preset xdmod')
     AND command IS DISTINCT FROM 'faultline collect'"""
 """Clusters of which sacct was read, but for what Open XDMoD's helper and `faultline collect` had it
 write: both ask for every attempt."""

@@ -23,13 +23,16 @@ EXAMPLE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The records, the engine and the folder."""
-    parser.add_argument("kind", choices=("metrics",), metavar="KIND", help="metrics")
+    parser.add_argument(
+        "kind", choices=("metrics", "jobs"), metavar="KIND", help="metrics, or jobs (accounting)"
+    )
     parser.add_argument(
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help="Parquet, CSV or JSON lines of node, metric, at, value, and gpu, labels and cluster "
-        "where there are; files, folders and patterns",
+        help="Parquet, CSV or JSON lines: of metrics node, metric, at, value, and gpu, labels and "
+        "cluster where there are; of jobs the columns of sacct, and the text of sacct -P too; "
+        "files, folders and patterns",
     )
     parser.add_argument(
         "--out",
@@ -51,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Spark's master, e.g. spark://host:7077 (default Spark in this process); inputs and "
         "DIR lie where all its workers reach them",
     )
-    parser.add_argument("--cluster", metavar="NAME", help="cluster that the samples belong to")
+    parser.add_argument("--cluster", metavar="NAME", help="cluster that the records belong to")
     parser.add_argument(
         "--timezone", metavar="TZ", help="zone of times that name none (default UTC)"
     )
@@ -69,18 +72,36 @@ def run(arguments: argparse.Namespace) -> int:
 
     request = _request(arguments, checked_zone(arguments.timezone))
     if arguments.dry_run:
-        from data.reduce.estimate import estimate
-
-        terminal.print_record(estimate(request), arguments.format)
+        terminal.print_record(_estimate(arguments.kind, request), arguments.format)
         return 0
-    from data.reduce.running import reduce_metrics
-
-    result = reduce_metrics(request)
+    result = _reduce(arguments.kind, request)
     terminal.progress_done()
     for text in result.notices:
         terminal.notice(f"faultline reduce: {text}")
     terminal.print_record(_record(result), arguments.format)
     return 2 if result.manifest.refused else 0
+
+
+def _estimate(kind: str, request: Request) -> dict[str, Any]:
+    """What a reduction would read and take."""
+    if kind == "jobs":
+        from data.reduce.job_estimate import estimate_jobs
+
+        return estimate_jobs(request)
+    from data.reduce.estimate import estimate
+
+    return estimate(request)
+
+
+def _reduce(kind: str, request: Request) -> Reduced:
+    """Brings a reduction up to its inputs."""
+    if kind == "jobs":
+        from data.reduce.job_running import reduce_jobs
+
+        return reduce_jobs(request)
+    from data.reduce.running import reduce_metrics
+
+    return reduce_metrics(request)
 
 
 def _request(arguments: argparse.Namespace, zone: str | None) -> Request:
@@ -112,7 +133,7 @@ def _record(result: Reduced) -> dict[str, Any]:
         "skipped_by_reason": dict(manifest.total("skipped")),
         "rejected_by_reason": dict(manifest.total("rejected")),
         "rows_in": sum(done.rows_in for done in manifest.partitions.values()),
-        "rows_out": manifest.rows_out("hours"),
+        "rows_out": manifest.rows_out(result.counted),
         "rows_out_by_kind": {kind: manifest.rows_out(kind) for kind in result.kinds},
         "repeated": sum(done.repeated for done in manifest.partitions.values()),
         "partitions": len(manifest.partitions),

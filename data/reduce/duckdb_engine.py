@@ -83,10 +83,7 @@ class DuckDBEngine:
 
     def count(self, paths: Sequence[str]) -> int:
         """Rows of Parquet, as the files say."""
-        ((n_rows,),) = self._connection.execute(
-            f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"
-        ).fetchall()
-        return int(n_rows)
+        return rows_of(self._connection, paths)
 
     def sample(self, partition: Partition, n_rows: int) -> Partition:
         """A partition of the first rows of one, laid aside."""
@@ -129,7 +126,7 @@ class DuckDBEngine:
         try:
             return self._reduced(found, period, share, out)
         except duckdb.Error as error:
-            raise _failed(found, error) from None
+            raise failed(found, error) from None
 
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """The same, with DuckDB's own errors."""
@@ -237,7 +234,15 @@ def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
     return str(ibis.to_sql(question(*asked), dialect="duckdb"))
 
 
-def _failed(found: Found, error: duckdb.Error) -> DataError:
+def rows_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> int:
+    """Rows of Parquet, as the files say."""
+    ((n_rows,),) = connection.execute(
+        f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"
+    ).fetchall()
+    return int(n_rows)
+
+
+def failed(found: Found, error: duckdb.Error) -> DataError:
     """What to say where samples that were counted cannot be reduced."""
     names = ", ".join(partition.path for partition in found.partitions[:_NAMED])
     more = f" and {len(found.partitions) - _NAMED:,} more" * (len(found.partitions) > _NAMED)

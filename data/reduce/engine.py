@@ -40,11 +40,11 @@ class Written(NamedTuple):
     """Samples of a series and time of which another one counts."""
 
 
-class Engine(Protocol):
+class Surveying(Protocol):
     """An engine that was started; what it lays aside goes when it is closed."""
 
     most_rows: int
-    """Samples that it reduces at once."""
+    """Rows that it reduces at once."""
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -57,6 +57,10 @@ class Engine(Protocol):
         SourceError
             Where it cannot be read.
         """
+
+
+class Engine(Surveying, Protocol):
+    """An engine that reduces samples."""
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on.
@@ -78,6 +82,19 @@ class Engine(Protocol):
 
     def last(self, minutes: Sequence[Path], since_us: int) -> str:
         """Hash of the last samples of counters by the minutes of a day, from a time on."""
+
+
+class Sampling(Protocol):
+    """An engine that reduces a sample of what is to be reduced."""
+
+    def close(self) -> None:
+        """Lets go of everything."""
+
+    def count(self, paths: Sequence[str]) -> int:
+        """Rows of Parquet, as the files say."""
+
+    def sample(self, partition: Partition, n_rows: int) -> Partition:
+        """A partition of the first rows of one, laid aside."""
 
 
 def last_hash(rows: Collection[tuple[object, ...]]) -> str:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import zstandard
 
 from data.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 PARQUET, CSV, JSON = "parquet", "csv", "json"
-_FORMS = {
-    ".parquet": PARQUET, ".pq": PARQUET, ".csv": CSV, ".tsv": CSV, ".json": JSON, ".jsonl": JSON,
-    ".ndjson": JSON,
-}  # fmt: skip
 _PACKED = (".gz", ".zst")
-_WHOLE = "Parquet, CSV or JSON lines (.parquet, .csv, .tsv, .jsonl, .ndjson; .gz and .zst of texts)"
+
+
+class Forms(NamedTuple):
+    """The forms of files that a reduction reads."""
+
+    by_ending: Mapping[str, str]
+    told: str
+    """What they are, in words."""
+    otherwise: str | None = None
+    """The form of a file that is named and ends otherwise; None where it is refused."""
+
+
+TABLES = Forms(
+    {".parquet": PARQUET, ".pq": PARQUET, ".csv": CSV, ".tsv": CSV, ".json": JSON, ".jsonl": JSON,
+     ".ndjson": JSON},
+    "Parquet, CSV or JSON lines (.parquet, .csv, .tsv, .jsonl, .ndjson; .gz and .zst of texts)",
+)  # fmt: skip
 
 
 class Partition(NamedTuple):
@@ -33,7 +48,7 @@ class Partition(NamedTuple):
         return [self.size, self.modified_ns]
 
 
-def partitions(names: Sequence[str], out: Path) -> list[Partition]:
+def partitions(names: Sequence[str], out: Path, forms: Forms = TABLES) -> list[Partition]:
     """All files that the names mean, each once, in the order of their paths; none of `out`.
 
     Raises
@@ -41,24 +56,34 @@ def partitions(names: Sequence[str], out: Path) -> list[Partition]:
     SourceError
         Where a name means no file, or a file is of another form.
     """
-    found = {path for name in names for path in _files(name)}
+    found = {path for name in names for path in _files(name, forms)}
     found = {path for path in found if not path.is_relative_to(out.absolute())}
     if not found:
         raise SourceError(f"{names[0]}: lies in the folder of the reduction: give the raw records")
-    return [_partition(path) for path in sorted(found)]
+    return [_partition(path, forms) for path in sorted(found)]
 
 
-def _files(name: str) -> Iterator[Path]:
+def unpacked(partition: Partition, packed: BinaryIO) -> Any:
+    """The bytes of a text, which may be packed, as a stream."""
+    suffix = Path(partition.path).suffix.lower()
+    if suffix == ".gz":
+        return gzip.GzipFile(fileobj=packed)
+    if suffix == ".zst":
+        return zstandard.ZstdDecompressor().stream_reader(packed)
+    return packed
+
+
+def _files(name: str, forms: Forms) -> Iterator[Path]:
     """Absolute paths of the files of one name; in a folder those of known forms."""
     path = Path(name)
     if path.is_dir():
         held = [
             each
             for each in path.rglob("*")
-            if each.is_file() and _form(each) is not None and not _is_hidden(each, path)
+            if each.is_file() and _form(each, forms) is not None and not _is_hidden(each, path)
         ]
         if not held:
-            raise SourceError(f"{name}: the folder holds no {_WHOLE}: give another")
+            raise SourceError(f"{name}: the folder holds no {forms.told}: give another")
     elif path.is_file():
         held = [path]
     else:
@@ -82,14 +107,14 @@ def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
 
 
-def _form(path: Path) -> str | None:
+def _form(path: Path, forms: Forms) -> str | None:
     stem = path.stem if path.suffix.lower() in _PACKED else path.name
-    return _FORMS.get(Path(stem).suffix.lower())
+    return forms.by_ending.get(Path(stem).suffix.lower())
 
 
-def _partition(path: Path) -> Partition:
-    form = _form(path)
+def _partition(path: Path, forms: Forms) -> Partition:
+    form = _form(path, forms) or forms.otherwise
     if form is None:
-        raise SourceError(f"{path}: its name ends in no known form: give {_WHOLE}")
+        raise SourceError(f"{path}: its name ends in no known form: give {forms.told}")
     told = path.stat()
     return Partition(str(path), form, told.st_size, told.st_mtime_ns)

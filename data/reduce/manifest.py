@@ -6,6 +6,7 @@ It alone says which files count: what it does not name was left by a run that en
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ FORMAT = 1
 BEGINS = '{"faultline_reduction": '
 """How a manifest begins, by which it is recognised."""
 _CUT = 80
+_KIND = re.compile(re.escape(BEGINS) + r'\d+,\s*"kind": "(\w+)"')
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Surveyed:
     hours: dict[str, int]
     """Begin of an hour, in microseconds since 1970 -> kept rows."""
     metrics: list[str]
+    columns: list[str] = field(default_factory=list)
+    """Of accounting those that it has."""
 
     @property
     def kept(self) -> int:
@@ -67,6 +71,8 @@ class Done:
     """Hash of the counters' last samples of the day before, as they were counted on."""
     last: str
     """The same of this day."""
+    superseded: dict[str, int] = field(default_factory=dict)
+    """Records that gave way to another one, by reason."""
 
 
 @dataclass
@@ -88,10 +94,12 @@ class Manifest:
         replace_file(folder / NAME, BEGINS + text.partition(": ")[2] + "\n")
 
     def total(self, of: str) -> Counter[str]:
-        """`skipped` or `rejected` rows of all inputs by reason."""
+        """`skipped` or `rejected` rows of all inputs by reason; superseded ones are skipped."""
         found: Counter[str] = Counter()
         for one in self.inputs.values():
             found.update(getattr(one, of))
+        for done in self.partitions.values() if of == "skipped" else ():
+            found.update(done.superseded)
         return found
 
     def rows_out(self, kind: str) -> int:
@@ -101,6 +109,33 @@ class Manifest:
     def files(self, kind: str) -> list[str]:
         """Files of minutes, hours or changes, by day."""
         return [name for _, done in sorted(self.partitions.items()) for name in done.files[kind]]
+
+
+def kind_of(head: str) -> str | None:
+    """Of what a reduction is whose manifest begins so; None where it is none.
+
+    Examples
+    --------
+    >>> kind_of('{"faultline_reduction": 1, "kind": "jobs"')
+    'jobs'
+    """
+    found = _KIND.match(head)
+    return found[1] if found else None
+
+
+def files_of(folder: Path, manifest: Manifest, kind: str) -> list[Path]:
+    """The files of a kind.
+
+    Raises
+    ------
+    SourceError
+        Where one is not there.
+    """
+    files = [folder / name for name in manifest.files(kind)]
+    missing = next((path for path in files if not path.is_file()), None)
+    if missing is not None:
+        raise SourceError(f"{missing}: is absent, and {NAME} names it: copy the whole folder")
+    return files
 
 
 def load(folder: Path) -> Manifest | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US
+UNKNOWN = "unknown"
+"""Instead of a day, and of the begin of an hour, where none is known."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMED = 3
 
@@ -47,13 +49,17 @@ class Stretch(NamedTuple):
     """In how many parts, by the hash of the series."""
 
 
-def day_of(at_us: int) -> str:
+def day_of(at_us: int | None) -> str:
     """The day of a time, as 2026-01-05."""
+    if at_us is None:
+        return UNKNOWN
     return f"{_EPOCH + timedelta(microseconds=at_us):%Y-%m-%d}"
 
 
 def begin_of(day: str) -> int:
-    """Begin of a day, in microseconds since 1970."""
+    """Begin of a day, in microseconds since 1970; 0 where none is known."""
+    if day == UNKNOWN:
+        return 0
     return (datetime.fromisoformat(day).replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -151,16 +157,21 @@ def _held(manifest: Manifest, paths: set[str]) -> dict[str, Day]:
     for path in sorted(paths & manifest.inputs.keys()):
         one = manifest.inputs[path]
         for begin, n in one.hours.items():
-            day = day_of(int(begin))
+            day = day_of(_time_of(begin))
             inputs[day][path] = one.identity
-            hours[day][int(begin)] += n
+            hours[day][_time_of(begin) or 0] += n
     return {day: Day(day, begin_of(day), inputs[day], dict(hours[day]), {}) for day in inputs}
 
 
 def _rows_on(manifest: Manifest, path: str, day: str) -> int:
     """Samples of a day that an input holds."""
     hours = manifest.inputs[path].hours
-    return sum(n for begin, n in hours.items() if day_of(int(begin)) == day)
+    return sum(n for begin, n in hours.items() if day_of(_time_of(begin)) == day)
+
+
+def _time_of(begin: str) -> int | None:
+    """Begin of an hour as a manifest names it; None where none is known."""
+    return None if begin == UNKNOWN else int(begin)
 
 
 def _refuse_missing(day: str, one: Day, missing: Sequence[str]) -> None:

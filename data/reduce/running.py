@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from data.current import sync
 from data.errors import DataError, SourceError
-from data.reduce.engine import CHANGES, HOURS, MINUTES, NO_LAST, Engine, Found
+from data.reduce.engine import CHANGES, HOURS, MINUTES, NO_LAST, Engine, Found, Surveying
 from data.reduce.inputs import Partition, partitions
 from data.reduce.manifest import Done, Manifest, load
 from data.reduce.plan import DAY_US, HOUR_US, Day, after, again, before, due, stretches
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 KINDS = (MINUTES, HOURS, CHANGES)
-_ASIDE = ".aside-"
-_DAY = "day="
+ASIDE = ".aside-"
+DAY = "day="
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Reduced:
 
     manifest: Manifest
     kinds: tuple[str, ...] = KINDS
+    counted: str = HOURS
+    """Of the kinds that of which the rows are told first."""
     days_done: list[str] = field(default_factory=list)
     """Days that this run made."""
     notices: list[str] = field(default_factory=list)
@@ -61,9 +63,10 @@ class Reduced:
     def counts(self) -> Counter[str]:
         """rows_read, rows_kept, rows_skipped and rows_rejected."""
         inputs = self.manifest.inputs.values()
+        superseded = sum(sum(one.superseded.values()) for one in self.manifest.partitions.values())
         return Counter(
             rows_read=sum(one.rows for one in inputs),
-            rows_kept=sum(one.kept for one in inputs),
+            rows_kept=sum(one.kept for one in inputs) - superseded,
             rows_skipped=self.manifest.total("skipped").total(),
             rows_rejected=self.manifest.total("rejected").total(),
         )
@@ -82,25 +85,25 @@ def reduce_metrics(request: Request) -> Reduced:
     began = time.monotonic()
     given = partitions(request.inputs, request.out)
     request.out.mkdir(parents=True, exist_ok=True)
-    with _alone(request.out):
+    with alone(request.out):
         manifest = opened(request)
         manifest.save(request.out)  # from here on the folder is a reduction, wherever this ends
         result = Reduced(manifest)
-        _clear(request.out, manifest)
+        clear(request.out, manifest)
         engine = _started(request, manifest)
         try:
-            _survey(engine, request, given, result)
+            survey_inputs(engine, request, given, result)
             _make_days(engine, request, given, result)
         finally:
             engine.close()
-    result.notices += _told(manifest, request)
+    result.notices += told_inputs(manifest, request)
     result.seconds = time.monotonic() - began
     return result
 
 
 def _started(request: Request, manifest: Manifest) -> Engine:
     """The engine, which needs nothing of the other."""
-    aside = request.out / f"{_ASIDE}{secrets.token_hex(4)}"
+    aside = request.out / f"{ASIDE}{secrets.token_hex(4)}"
     if request.engine == "spark":
         from data.reduce.spark_engine import SparkEngine
 
@@ -110,7 +113,7 @@ def _started(request: Request, manifest: Manifest) -> Engine:
     return DuckDBEngine(aside, manifest.zone, manifest.cluster)
 
 
-def opened(request: Request) -> Manifest:
+def opened(request: Request, kind: str = "metrics") -> Manifest:
     """The reduction that the folder holds, or a new one.
 
     Raises
@@ -125,8 +128,8 @@ def opened(request: Request) -> Manifest:
             raise DataError(
                 f"{request.out}: holds files and no manifest of a reduction: name a new folder"
             )
-        return Manifest("metrics", zone, request.cluster)
-    if (manifest.kind, manifest.zone, manifest.cluster) != ("metrics", zone, request.cluster):
+        return Manifest(kind, zone, request.cluster)
+    if (manifest.kind, manifest.zone, manifest.cluster) != (kind, zone, request.cluster):
         raise DataError(
             f"{request.out}: is a reduction of {manifest.kind} with zone {manifest.zone} and "
             f"cluster {manifest.cluster or 'as stated'}: say the same, or name another folder"
@@ -134,7 +137,9 @@ def opened(request: Request) -> Manifest:
     return manifest
 
 
-def _survey(engine: Engine, request: Request, given: Sequence[Partition], result: Reduced) -> None:
+def survey_inputs(
+    engine: Surveying, request: Request, given: Sequence[Partition], result: Reduced
+) -> None:
     """Counts the rows of each input that is new or changed; one that cannot be read is told."""
     manifest, paths = result.manifest, {partition.path for partition in given}
     manifest.refused = {path: why for path, why in manifest.refused.items() if path in paths}
@@ -217,7 +222,7 @@ def _make_day(
         names = {name for path in day.inputs for name in manifest.inputs[path].metrics}
         engine.begin(names, minutes, day.begin_us - HOUR_US)
         files, counts = _write(engine, request, Found(of_day, clean), day)
-        _refuse_moved(of_day)
+        refuse_moved(of_day)
         last_us = day.begin_us + DAY_US - HOUR_US
         manifest.partitions[day.day] = Done(
             day.inputs,
@@ -241,7 +246,7 @@ def _write(
     run, out, number = secrets.token_hex(4), request.out, 0
     files: dict[str, list[str]] = {kind: [] for kind in KINDS}
     counts: Counter[str] = Counter()
-    aside = out / f"{_ASIDE}{run}"
+    aside = out / f"{ASIDE}{run}"
     aside.mkdir()
     for stretch in stretches(day.hours, request.most_rows or engine.most_rows):
         for share in range(stretch.shares):
@@ -250,7 +255,7 @@ def _write(
             engine.keep_last(stretch.end_us - HOUR_US)
             counts.update(made.files, rows_in=made.rows_in, repeated=made.repeated)
             for kind in made.files:
-                name = f"{kind}/{_DAY}{day.day}/{run}-{number}.parquet"
+                name = f"{kind}/{DAY}{day.day}/{run}-{number}.parquet"
                 (out / name).parent.mkdir(parents=True, exist_ok=True)
                 sync(aside / kind)
                 (aside / kind).rename(out / name)
@@ -261,7 +266,7 @@ def _write(
     return files, counts
 
 
-def _refuse_moved(of_day: Sequence[Partition]) -> None:
+def refuse_moved(of_day: Sequence[Partition]) -> None:
     """Refuses what was read of an input that changed meanwhile."""
     for partition in of_day:
         try:
@@ -273,7 +278,7 @@ def _refuse_moved(of_day: Sequence[Partition]) -> None:
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
+def alone(out: Path) -> Iterator[None]:
     """Keeps others from reducing into the folder."""
     descriptor = os.open(out, os.O_RDONLY)
     try:
@@ -285,20 +290,20 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _clear(out: Path, manifest: Manifest) -> None:
+def clear(out: Path, manifest: Manifest, kinds: Sequence[str] = KINDS) -> None:
     """Removes what a run left that ended early."""
-    for path in out.glob(f"{_ASIDE}*"):
+    for path in out.glob(f"{ASIDE}*"):
         shutil.rmtree(path)
     for path in out.glob(".manifest.json-*.part"):
         path.unlink()
-    named = {name for kind in KINDS for name in manifest.files(kind)}
-    for kind in KINDS:
-        for path in (out / kind).glob(f"{_DAY}*/*.parquet"):
+    named = {name for kind in kinds for name in manifest.files(kind)}
+    for kind in kinds:
+        for path in (out / kind).glob(f"{DAY}*/*.parquet"):
             if str(path.relative_to(out)) not in named:
                 path.unlink()
 
 
-def _told(manifest: Manifest, request: Request) -> Iterator[str]:
+def told_inputs(manifest: Manifest, request: Request) -> Iterator[str]:
     """What has to be known of the inputs."""
     yield from manifest.refused.values()
     n_local = sum(one.local for one in manifest.inputs.values())

@@ -54,7 +54,7 @@ def shape_of(connection: duckdb.DuckDBPyConnection, partition: Partition) -> Sha
     if not partition.size:
         raise SourceError(f"{partition.path}: is empty: leave it out or write it again")
     with told_of(partition.path):
-        keys = _keys(connection, partition) if partition.form == JSON else ()
+        keys = json_keys(connection, partition) if partition.form == JSON else ()
         rows = _rows(partition.form, [partition.path], keys)
         types = dict(row[:2] for row in connection.execute(f"DESCRIBE {rows}").fetchall())
     columns = columns_of(partition.path, types)
@@ -79,10 +79,10 @@ def scan(
     def text(column: str | None) -> str:
         if column is None:
             return "''"
-        stated = f"CAST({_quoted(column)} AS VARCHAR)"
+        stated = f"CAST({quoted(column)} AS VARCHAR)"
         return f"coalesce({stated if shape.form == PARQUET else f'trim({stated})'}, '')"
 
-    at, within = _quoted(found.at), "true"
+    at, within = quoted(found.at), "true"
     if period is not None and shape.form == PARQUET and _is_zoned(shape.time_type):
         begin, end = (f"CAST(make_timestamptz({at_us}) AS {shape.time_type})" for at_us in period)
         within = f"{at} >= {begin} AND {at} < {end}"
@@ -91,7 +91,7 @@ def scan(
       SELECT {literal(cluster) if cluster else text(found.cluster)} AS cluster,
         {text(found.node)} AS node, {text(found.gpu)} AS gpu, {text(found.metric)} AS metric,
         {text(found.labels)} AS labels, {_time(at, shape.time_type)} AS at_us,
-        TRY_CAST({_quoted(found.value)} AS DOUBLE) AS value,
+        TRY_CAST({quoted(found.value)} AS DOUBLE) AS value,
         {_is_local(at, shape.time_type)} AS is_local
       FROM ({_rows(shape.form, paths, shape.keys)}) WHERE {within})"""
 
@@ -118,36 +118,39 @@ def _rows(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:
           quote = '"', escape = '"', null_padding = true, strict_mode = false,
           sample_size = {_SEEN_LINES})"""
     named = ", ".join(
-        f"CASE WHEN json_valid(line) THEN json_extract_string(line, {literal(_pointer(key))}) END "
-        f"AS {_quoted(key)}"
+        f"CASE WHEN json_valid(line) THEN json_extract_string(line, {literal(pointer(key))}) END "
+        f"AS {quoted(key)}"
         for key in keys
     )
-    return f"SELECT {named or 'NULL AS nothing'} FROM ({_lines(paths)})"
+    return f"SELECT {named or 'NULL AS nothing'} FROM ({json_lines(paths)})"
 
 
-def _lines(paths: Sequence[str]) -> str:
+def json_lines(paths: Sequence[str]) -> str:
     """A query of the lines of texts that are not blank."""
     return f"""SELECT line FROM read_csv([{", ".join(map(literal, paths))}], header = false,
       columns = {{'line': 'VARCHAR'}}, delim = '\x01', quote = '', escape = '',
       auto_detect = false, strict_mode = false) WHERE trim(line) <> ''"""
 
 
-def _keys(connection: duckdb.DuckDBPyConnection, partition: Partition) -> tuple[str, ...]:
-    """Keys that the first lines have."""
+def json_keys(
+    connection: duckdb.DuckDBPyConnection, partition: Partition, n_lines: int | None = _SEEN_LINES
+) -> tuple[str, ...]:
+    """Keys that the first lines have, or all."""
+    most = "ALL" if n_lines is None else n_lines
     rows = connection.execute(
         f"""SELECT DISTINCT unnest(json_keys(line)) AS key FROM (
-              SELECT line FROM ({_lines([partition.path])}) LIMIT {_SEEN_LINES})
+              SELECT line FROM ({json_lines([partition.path])}) LIMIT {most})
             WHERE json_valid(line) AND json_type(line) = 'OBJECT' ORDER BY ALL"""
     ).fetchall()
     return tuple(key for (key,) in rows)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _pointer(key: str) -> str:
+def pointer(key: str) -> str:
     """The JSON pointer of a key."""
     return "/" + key.replace("~", "~0").replace("/", "~1")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2_000_000_000
 """Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
-_SHUFFLED_BYTES = 64_000_000
+SHUFFLED_BYTES = 64_000_000
 """Of the inputs, that one task of Spark takes: 10 million samples of Parquet."""
 WAIT_S = 10.0
 """How long a master may take to answer."""
@@ -49,7 +49,7 @@ class SparkEngine:
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
         self._aside, self._cluster = aside.absolute(), cluster
-        self._session = _session(zone, master)
+        self._session = session_of(zone, master)
         self._aside.mkdir(parents=True)
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
@@ -165,7 +165,7 @@ class SparkEngine:
             )
             frame = frame.select(*metrics.SCANNED)
             whole = frame if whole is None else whole.unionAll(frame)
-        wanted = sum(one.size for one in found.partitions) // _SHUFFLED_BYTES
+        wanted = sum(one.size for one in found.partitions) // SHUFFLED_BYTES
         parts = max(self._session.sparkContext.defaultParallelism, wanted)
         self._session.conf.set("spark.sql.shuffle.partitions", parts)
         k, n = share
@@ -196,7 +196,7 @@ class SparkEngine:
         return int(n_rows)
 
 
-def _session(zone: str, master: str | None) -> Any:
+def session_of(zone: str, master: str | None) -> Any:
     """A session on a master that answers, or in this process.
 
     Raises

@@ -48,11 +48,11 @@ def scanned(session: Any, partition: Partition, cluster: str | None) -> Any:
     def text(column: str | None) -> str:
         if column is None:
             return "''"
-        stated = f"CAST({_quoted(column)} AS STRING)"
+        stated = f"CAST({quoted(column)} AS STRING)"
         return f"coalesce({stated if partition.form == PARQUET else f'trim({stated})'}, '')"
 
-    of_cluster = _literal(cluster) if cluster else text(found.cluster)
-    at, kind = _quoted(found.at), types[found.at]
+    of_cluster = literal(cluster) if cluster else text(found.cluster)
+    at, kind = quoted(found.at), types[found.at]
     return rows.selectExpr(
         f"{of_cluster} AS cluster",
         f"{text(found.node)} AS node",
@@ -60,7 +60,7 @@ def scanned(session: Any, partition: Partition, cluster: str | None) -> Any:
         f"{text(found.metric)} AS metric",
         f"{text(found.labels)} AS labels",
         f"{_time(at, kind)} AS at_us",
-        f"try_cast({_quoted(found.value)} AS DOUBLE) AS value",
+        f"try_cast({quoted(found.value)} AS DOUBLE) AS value",
         f"{_is_local(at, kind)} AS is_local",
     ).selectExpr("*", f"{_VERDICT} AS verdict")
 
@@ -122,11 +122,11 @@ def _is_local(name: str, kind: str) -> str:
     return f"try_cast({name} AS DOUBLE) IS NULL AND NOT {name} RLIKE '{_ZONED}'"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name as Spark's SQL writes it."""
     return "`" + name.replace("`", "``") + "`"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """A text as Spark's SQL writes it."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

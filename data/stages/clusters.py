@@ -65,7 +65,7 @@ _FACTS = {
         WHERE value IS NOT NULL GROUP BY key)
       UNION ALL BY NAME
       SELECT DISTINCT unnest(string_split(cluster, ',')) AS cluster, CASE
-        WHEN source IN ('sacct', 'sacct-json', 'jobcomp') THEN 'slurm'
+        WHEN source IN ('sacct', 'sacct-json', 'jobcomp', 'reduced-jobs') THEN 'slurm'
         WHEN source IN ('k8s-pods', 'k8s-workloads') THEN 'kubernetes'
         WHEN source IN ('pbs', 'lsf', 'sge') THEN source END AS shown_scheduler, true AS of_ingest
       FROM ingests""",

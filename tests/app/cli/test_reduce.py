@@ -37,6 +37,31 @@ def test_the_command_tells_what_it_did_and_estimates_before(faultline: Any, tmp_
     assert begin_of(next(iter(manifest["partitions"]))) == 1767571200000000
 
 
+ACCOUNTING = """JobID|State|Submit|Start|End|Cluster
+1|RUNNING|2026-01-05T08:00:00|2026-01-05T09:00:00|Unknown|a
+1|FAILED|2026-01-05T08:00:00|2026-01-05T09:00:00|2026-01-05T10:00:00|a
+1.0|FAILED|2026-01-05T08:00:00|2026-01-05T09:00:00|2026-01-05T10:00:00|a
+x|FAILED|2026-01-05T08:00:00|2026-01-05T09:00:00|2026-01-05T10:00:00|a
+"""
+
+
+def test_accounting_is_reduced_told_and_read_into_a_store(faultline: Any, tmp_path: Path) -> None:
+    (tmp_path / "sacct.txt").write_text(ACCOUNTING)
+    out = str(tmp_path / "out")
+    command = ("reduce", "jobs", str(tmp_path / "sacct.txt"), "--out", out, "--format", "json")
+    said = faultline(*command, "--dry-run").json
+    assert (said["files_new"], said["sample_rows"]) == (1, 4)
+    assert said["seconds_estimated"] > 0
+    assert said["memory_bytes_estimated"] > 0
+    said = faultline(*command).json
+    assert (said["rows_read"], said["rows_kept"], said["rows_skipped"]) == (4, 1, 2)
+    assert said["rejected_by_reason"] == {"JobID is no job id": 1}
+    assert (said["rows_in"], said["rows_out"], said["partitions_done"]) == (2, 1, ["2026-01-05"])
+    assert faultline(*command).json["partitions_done"] == []
+    told = faultline("ingest", "auto", out, "--store", str(tmp_path / "store"))
+    assert "made of 4 records of 1 files, of which 1 were kept, 2 skipped" in told.out + told.err
+
+
 def test_no_other_command_loads_ibis() -> None:
     code = (
         "import sys\n"

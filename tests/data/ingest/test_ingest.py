@@ -216,7 +216,7 @@ def test_where_nothing_can_be_read_the_store_is_untouched(
 
 def test_readers_are_found_and_listed_by_their_place() -> None:
     assert list(known_readers()) == [
-        "sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "job-table", "k8s-pods",
+        "sacct", "reduced-jobs", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "job-table", "k8s-pods",
         "k8s-workloads", "philly", "sacctmgr-events",
         "kernel-log", "scontrol-nodes", "k8s-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel",
         "redfish", "nvsentinel", "gpud", "k8s-events", "failure-log", "node-inventory", "tickets",

@@ -405,6 +405,7 @@ def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
     whole_documents = {
         *("sacct-json", "redfish", "nvsentinel", "ipmi-sel"),
         *("megatron-golden", "tensorboard", "flight-recorder", "reduced-metrics"),
+        "reduced-jobs",
     }
     sampled = {source for source, _, _ in SAMPLES.values()}
     assert sampled | whole_documents == set(HEADS) == set(known_readers())
@@ -487,7 +488,8 @@ HEADS = {
     "tensorboard": bytes.fromhex("0f000000000000006d532b09") + b"\x1a\x0dbrain.Event:2",
     "straggler-trace": b"step,dp_rank,stage,optype,seq_id,mc,start_ts,duration\n",
     "flight-recorder": b'{"rank": 0, "entries": [\n',
-    "reduced-metrics": b'{"faultline_reduction": 1, "inputs": [\n',
+    "reduced-metrics": b'{"faultline_reduction": 1, "kind": "metrics", "inputs": [\n',
+    "reduced-jobs": b'{"faultline_reduction": 1, "kind": "jobs", "inputs": [\n',
 }
 READ = """
 import re, sys, time

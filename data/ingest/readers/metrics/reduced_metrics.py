@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from data.errors import SourceError
 from data.ingest.reader import Batch, Options, Reader, Source
 from data.publish.schema import literal
-from data.reduce.manifest import BEGINS, NAME, load
+from data.reduce.manifest import NAME, files_of, kind_of, load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,9 +58,11 @@ def _read(
     if manifest is None or manifest.kind != "metrics":
         raise SourceError(f"{name}: holds no reduction of metrics: give the folder of --out")
     try:
-        hours = _table(connection, "hours_read", _HOURS, _files(folder, manifest, "hours"), options)
+        hours = _table(
+            connection, "hours_read", _HOURS, files_of(folder, manifest, "hours"), options
+        )
         changes = _table(
-            connection, "changes_read", _CHANGES, _files(folder, manifest, "changes"), options
+            connection, "changes_read", _CHANGES, files_of(folder, manifest, "changes"), options
         )
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
@@ -80,21 +82,6 @@ def _read(
         clusters=tuple(clusters),
         notices=[_told(manifest)],
     )
-
-
-def _files(folder: Path, manifest: Manifest, kind: str) -> list[Path]:
-    """The files of a kind.
-
-    Raises
-    ------
-    SourceError
-        Where one is not there.
-    """
-    files = [folder / name for name in manifest.files(kind)]
-    missing = next((path for path in files if not path.is_file()), None)
-    if missing is not None:
-        raise SourceError(f"{missing}: is absent, and {NAME} names it: copy the whole folder")
-    return files
 
 
 def _table(
@@ -143,7 +130,7 @@ READER = Reader(
     fills=("node_metrics_reduced", "node_metrics"),
     place=6.93,
     cluster_by_host=True,
-    sniff=lambda head: head.startswith(BEGINS),
+    sniff=lambda head: kind_of(head) == "metrics",
     read=read,
     read_folder=read_folder,
 )

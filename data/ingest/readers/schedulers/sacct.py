@@ -66,6 +66,13 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
         Where the file has no header and no columns are given, lacks JobID or State, or holds
         outputs with different columns.
     """
+    return read_fields(source, options, connection)[0]
+
+
+def read_fields(
+    source: Source, options: Options, connection: duckdb.DuckDBPyConnection
+) -> tuple[Batch, Fields]:
+    """The same, and the texts of all its records, as long as no other file is read."""
     layout, notices = _layout(source, options)
     scanned = scan(source.path, layout.delimiter, len(layout.columns))
     reading = _Reading(source, layout, scanned, options, connection)
@@ -78,7 +85,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     batch.rejected = reading.rejected().ordered()
     _refuse_other_header(source, layout.delimiter, batch.rejected)
     batch.notices += notices + reading.notices() + missing(layout.columns)
-    return batch
+    return batch, reading.fields
 
 
 class _Reading:
@@ -99,6 +106,7 @@ class _Reading:
         self._records: list[tuple[int, list[str]]] = []
         self._lost = Rejections()
         self._broken = Broken([], Counter())
+        self.fields = Fields(layout.columns, options, "")
         self.n_seen = 0
         """Records that DuckDB saw."""
 
@@ -123,8 +131,8 @@ class _Reading:
         if self._records:
             connection.register("sacct_mended", records_table(self._records, columns))
             text = f"{text} UNION ALL FROM sacct_mended"
-        fields = Fields(columns, self._options, text)
-        batch, self.n_seen = typed(fields, connection, few=len(odd) < FEW)
+        self.fields = Fields(columns, self._options, text)
+        batch, self.n_seen = typed(self.fields, connection, few=len(odd) < FEW)
         if self.n_seen > batch.rows_read:
             self._broken = broken(connection, MAX_DOUBTED + 1)
         else:

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 CLUSTER = '"#cluster"'
 """Column of the cluster while records are typed."""
-_NUMBERS = ("nnodes", "allocnodes", "ncpus", "alloccpus")
-_COUNT = r"([0-9.]+[KMG]?)?"
-_TIMES = ("submit", "eligible", "start", "end")
+NUMBERS = ("nnodes", "allocnodes", "ncpus", "alloccpus")
+COUNT = r"([0-9.]+[KMG]?)?"
+TIMES = ("submit", "eligible", "start", "end")
 _FREQUENT = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "PREEMPTED")
-_STATES = (*_FREQUENT, *sorted(STATES.difference(_FREQUENT)))
-_CHECKED = frozenset(("jobid", "jobidraw", "state", *_TIMES, *_NUMBERS))
+STATES_BY_USE = (*_FREQUENT, *sorted(STATES.difference(_FREQUENT)))
+CHECKED = frozenset(("jobid", "jobidraw", "state", *TIMES, *NUMBERS))
 """Columns that tell whether a record is one; the others are read where it is taken."""
 
 
@@ -41,10 +41,18 @@ class Fields:
     """Expressions over the columns that a file has, and the query of its records as text."""
 
     def __init__(
-        self, columns: Sequence[str], options: Options, text: str, *, any_id: bool = False
+        self,
+        columns: Sequence[str],
+        options: Options,
+        text: str,
+        *,
+        any_id: bool = False,
+        carried: Sequence[str] = (),
     ) -> None:
         self._columns, self.options = set(columns), options
         self.records = text
+        self._carried = carried
+        """Further columns of the records, which stay beside those of jobs as they are."""
         self._any_id = any_id
         """Whether any text is the id of a job, which says nothing of arrays then."""
 
@@ -73,7 +81,7 @@ class Fields:
     def times(self) -> str:
         """Columns #submit ... #end: UTC times, NULL where there is none or it is broken."""
         zone = zone_sql(self.options, CLUSTER)
-        times = (f'{self._time(name)} AS "#{name}"' for name in _TIMES)
+        times = (f'{self._time(name)} AS "#{name}"' for name in TIMES)
         return f'{", ".join(times)}, {zone} AS "#zone"'
 
     def _time(self, name: str) -> str:
@@ -94,7 +102,7 @@ class Fields:
 
     def is_local(self) -> str:
         """Whether a time of the record names no zone."""
-        tests = [f"length({column}) = 19" for name in _TIMES if (column := self.has(name))]
+        tests = [f"length({column}) = 19" for name in TIMES if (column := self.has(name))]
         return " OR ".join(tests) or "false"
 
     def kind(self, *, whole_headers: bool) -> str:
@@ -110,7 +118,7 @@ class Fields:
 
     def _is_header(self, whole: bool) -> str:
         """Whether every named column holds its name; of the checked ones where that will do."""
-        chosen = self._columns if whole else self._columns & _CHECKED
+        chosen = self._columns if whole else self._columns & CHECKED
         names = sorted(name for name in chosen if name.isidentifier())
         columns = ", ".join(f'"{name}"' for name in names)
         values = f"lower(replace(concat_ws('|', {columns}), '\ufeff', ''))"
@@ -125,19 +133,19 @@ class Fields:
 
     def reason(self) -> str:
         """Why a record is broken, NULL where it is not."""
-        state = one_of('"#state"', _STATES)
+        state = one_of('"#state"', STATES_BY_USE)
         tests = [
             ("\"#kind\" = 'broken'", "JobID is no job id"),
             (f"NOT {state}", "State is no Slurm state"),
         ]
         tests += [
             (f'"#{name}" IS NULL AND NOT {one_of(column, known.NO_TIME)}', f"{name} is no time")
-            for name in _TIMES
+            for name in TIMES
             if (column := self.has(name))
         ]
         tests += [
-            (f"NOT regexp_full_match({column}, '{_COUNT}')", f"{name} is no number")
-            for name in _NUMBERS
+            (f"NOT regexp_full_match({column}, '{COUNT}')", f"{name} is no number")
+            for name in NUMBERS
             if (column := self.has(name))
         ]
         cases = " ".join(f"WHEN {test} THEN {literal(reason)}" for test, reason in tests)
@@ -220,6 +228,7 @@ class Fields:
             if self.has("excludednodes")
             else self.taken(known.EXCLUDED, "submitline", "VARCHAR"),
             "priority": self.taken("TRY_CAST(COLUMN AS BIGINT)", "priority", "BIGINT"),
+            **{name: f'"{name}"' for name in self._carried},
         } | ({"#zone": '"#zone"'} if self.may_repeat() else {})
 
 
@@ -267,10 +276,19 @@ def _create_typed(
     fields: Fields, connection: duckdb.DuckDBPyConnection, *, few: bool, whole_headers: bool
 ) -> None:
     """View sacct_typed: columns of jobs, skip, broken, is_local."""
+    query = typed_sql(fields, whole_headers=whole_headers)
+    if few:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE sacct_few AS {query}")
+        query = "FROM sacct_few"
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_typed AS {query}")
+
+
+def typed_sql(fields: Fields, *, whole_headers: bool) -> str:
+    """A query of all records: columns of jobs, skip, broken, is_local."""
     typed = ", ".join(f'{value} AS "{name}"' for name, value in fields.expressions().items())
     shifted = f'* EXCLUDE ("#zone") REPLACE ({_START} AS start_at, {_END} AS end_at)'
     kind = fields.kind(whole_headers=whole_headers)
-    query = f"""
+    return f"""
             WITH raw AS NOT MATERIALIZED ({fields.records}),
             text AS NOT MATERIALIZED (
               SELECT *, {kind} AS "#kind", {fields.cluster()} AS "#cluster",
@@ -281,10 +299,6 @@ def _create_typed(
                 {fields.reason()} AS broken, {fields.is_local()} AS is_local, {typed}
               FROM timed)
             SELECT {shifted if fields.may_repeat() else "*"} FROM typed"""
-    if few:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE sacct_few AS {query}")
-        query = "FROM sacct_few"
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_typed AS {query}")
 
 
 def broken(connection: duckdb.DuckDBPyConnection, most: int) -> Broken:

@@ -1,0 +1,185 @@
+"""Reducing accounting: inputs are surveyed, then some days of submission at once are made.
+
+A day (UTC) of submission holds all records of its attempts, however late they came: what supersedes
+a record was submitted when it was. So a late record makes one day anew, and no other.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from data.current import sync
+from data.reduce.engine import NO_LAST, Found
+from data.reduce.inputs import Partition, partitions
+from data.reduce.job_texts import FORMS
+from data.reduce.manifest import Done
+from data.reduce.plan import UNKNOWN, Day, due
+from data.reduce.running import (
+    ASIDE,
+    DAY,
+    Reduced,
+    Request,
+    alone,
+    clear,
+    opened,
+    refuse_moved,
+    survey_inputs,
+    told_inputs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from data.reduce.job_engine import JobEngine
+    from data.reduce.manifest import Manifest
+
+JOBS = "jobs"
+"""The kind of reduction, and of its files."""
+
+
+def reduce_jobs(request: Request) -> Reduced:
+    """Brings a reduction of accounting up to its inputs: what is new or changed is read.
+
+    Raises
+    ------
+    DataError
+        Where another process reduces into the folder, or it holds another reduction.
+    SourceError
+        Where no input can be read, or one that is needed again is no longer given.
+    """
+    began = time.monotonic()
+    given = partitions(request.inputs, request.out, FORMS)
+    request.out.mkdir(parents=True, exist_ok=True)
+    with alone(request.out):
+        manifest = opened(request, JOBS)
+        manifest.save(request.out)  # from here on the folder is a reduction, wherever this ends
+        result = Reduced(manifest, (JOBS,), JOBS)
+        clear(request.out, manifest, (JOBS,))
+        engine = _started(request, manifest)
+        try:
+            survey_inputs(engine, request, given, result)
+            _make_days(engine, request, given, result)
+        finally:
+            engine.close()
+    result.notices += told_inputs(manifest, request)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _started(request: Request, manifest: Manifest) -> JobEngine:
+    """The engine, which needs nothing of the other."""
+    aside = request.out / f"{ASIDE}{secrets.token_hex(4)}"
+    if request.engine == "spark":
+        from data.reduce.job_spark import SparkJobs
+
+        return SparkJobs(aside, manifest.zone, manifest.cluster, request.master)
+    from data.reduce.job_engine import DuckDBJobs
+
+    return DuckDBJobs(aside, manifest.zone, manifest.cluster)
+
+
+def _make_days(
+    engine: JobEngine, request: Request, given: Sequence[Partition], result: Reduced
+) -> None:
+    """Makes the days that are due, as many at once as the engine holds."""
+    todo = due(result.manifest, given)
+    for some in _together(todo, request.most_rows or engine.most_rows):
+        n_done = len(result.days_done) + len(some)
+        request.progress(f"{some[0].day}: {n_done:,} of {len(todo):,} days of submission")
+        result.notices += [
+            f"{day.day}: {sum(day.late.values()):,} records of {', '.join(day.late)} came when the "
+            "day was done: it was made anew"
+            for day in some
+            if day.late
+        ]
+        _make(engine, request, given, some, result.manifest)
+        result.days_done += [day.day for day in some]
+    result.manifest.save(request.out)
+    if engine.n_tied:
+        result.notices.append(
+            f"{engine.n_tied:,} records that name no cluster differ from another one of their "
+            "attempt and end as it does: all stay, and a store takes one (pass --cluster)"
+        )
+
+
+def _together(days: Sequence[Day], most_rows: int) -> Iterator[list[Day]]:
+    """Days in groups of at most so many records; a larger day alone."""
+    some: list[Day] = []
+    for day in days:
+        if some and sum(map(_n_rows, (*some, day))) > most_rows:
+            yield some
+            some = []
+        some.append(day)
+    if some:
+        yield some
+
+
+def _n_rows(day: Day) -> int:
+    """Records of a day."""
+    return sum(day.hours.values())
+
+
+def _make(
+    engine: JobEngine,
+    request: Request,
+    given: Sequence[Partition],
+    days: Sequence[Day],
+    manifest: Manifest,
+) -> None:
+    """Makes some days: files are written aside, named, then the manifest names them at once."""
+    old = [manifest.partitions.pop(day.day, None) for day in days]
+    filled = [day for day in days if day.inputs]
+    if filled:
+        paths = {path for day in filled for path in day.inputs}
+        of_days = [partition for partition in given if partition.path in paths]
+        clean = {path for path in paths if manifest.inputs[path].is_clean}
+        made = _written(engine, request, Found(of_days, clean), filled)
+        refuse_moved(of_days)
+        for day in filled:
+            files, of_day = made[day.day]
+            manifest.partitions[day.day] = Done(
+                day.inputs,
+                {JOBS: files},
+                of_day["rows_in"],
+                0,
+                {JOBS: of_day["rows_out"]},
+                NO_LAST,
+                NO_LAST,
+                {
+                    reason: n
+                    for reason, n in of_day.items()
+                    if reason not in ("rows_in", "rows_out")
+                },
+            )
+    manifest.save(request.out)
+    for done in old:
+        for name in done.files[JOBS] if done else ():
+            (request.out / name).unlink(missing_ok=True)
+
+
+def _written(
+    engine: JobEngine, request: Request, found: Found, days: Sequence[Day]
+) -> dict[str, tuple[list[str], Counter[str]]]:
+    """Day -> its files, in their places, with rows_in, rows_out and superseded ones by reason."""
+    run, out, number = secrets.token_hex(4), request.out, 0
+    made: dict[str, tuple[list[str], Counter[str]]] = {day.day: ([], Counter()) for day in days}
+    begins = [None if day.day == UNKNOWN else day.begin_us for day in days]
+    shares = -(-sum(map(_n_rows, days)) // (request.most_rows or engine.most_rows))
+    for share in range(shares):
+        aside = out / f"{ASIDE}{secrets.token_hex(4)}"
+        for day, of_day in engine.reduce(found, begins, (share, shares), aside).items():
+            files, counts = made[day]
+            counts.update(of_day.superseded, rows_in=of_day.rows_in, rows_out=of_day.rows_out)
+            for path in of_day.files:
+                name = f"{JOBS}/{DAY}{day}/{run}-{number}.parquet"
+                (out / name).parent.mkdir(parents=True, exist_ok=True)
+                sync(path)
+                path.rename(out / name)
+                files.append(name)
+                number += 1
+        shutil.rmtree(aside, ignore_errors=True)
+    return made
