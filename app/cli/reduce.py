@@ -23,13 +23,17 @@ EXAMPLE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The records, the engine and the folder."""
-    parser.add_argument("kind", choices=("metrics",), metavar="KIND", help="metrics")
+    parser.add_argument(
+        "kind", choices=("metrics", "events"), metavar="KIND", help="metrics or events"
+    )
     parser.add_argument(
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help="Parquet, CSV or JSON lines of node, metric, at, value, and gpu, labels and cluster "
-        "where there are; files, folders and patterns",
+        help="Parquet, CSV or JSON lines: of metrics node, metric, at, value, and gpu, labels and "
+        "cluster where there are; of events node, at, check_name or xid, and message, gpu, "
+        "severity and more where there are, and logs that `faultline ingest` knows; files, folders "
+        "and patterns",
     )
     parser.add_argument(
         "--out",
@@ -51,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Spark's master, e.g. spark://host:7077 (default Spark in this process); inputs and "
         "DIR lie where all its workers reach them",
     )
-    parser.add_argument("--cluster", metavar="NAME", help="cluster that the samples belong to")
+    parser.add_argument("--cluster", metavar="NAME", help="cluster that the records belong to")
     parser.add_argument(
         "--timezone", metavar="TZ", help="zone of times that name none (default UTC)"
     )
@@ -73,9 +77,9 @@ def run(arguments: argparse.Namespace) -> int:
 
         terminal.print_record(estimate(request), arguments.format)
         return 0
-    from data.reduce.running import reduce_metrics
+    from data.reduce.running import reduce_records
 
-    result = reduce_metrics(request)
+    result = reduce_records(request)
     terminal.progress_done()
     for text in result.notices:
         terminal.notice(f"faultline reduce: {text}")
@@ -96,6 +100,7 @@ def _request(arguments: argparse.Namespace, zone: str | None) -> Request:
     return Request(
         tuple(arguments.inputs),
         Path(arguments.out),
+        arguments.kind,
         arguments.cluster,
         zone,
         engine=arguments.engine,
@@ -112,7 +117,7 @@ def _record(result: Reduced) -> dict[str, Any]:
         "skipped_by_reason": dict(manifest.total("skipped")),
         "rejected_by_reason": dict(manifest.total("rejected")),
         "rows_in": sum(done.rows_in for done in manifest.partitions.values()),
-        "rows_out": manifest.rows_out("hours"),
+        "rows_out": manifest.rows_out(result.main),
         "rows_out_by_kind": {kind: manifest.rows_out(kind) for kind in result.kinds},
         "repeated": sum(done.repeated for done in manifest.partitions.values()),
         "partitions": len(manifest.partitions),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MINUTES, HOURS, CHANGES = "minutes", "hours", "changes"
 """What is written: aggregates, and the samples of the gauge of XIDs at which it changes."""
+BURSTS = "bursts"
+"""What is written of events."""
 REJECTED, SKIPPED = "rejected: ", "skipped: "
 """How a verdict on a row begins; NULL where the row is kept."""
 NO_LAST = "none"
@@ -45,6 +47,8 @@ class Engine(Protocol):
 
     most_rows: int
     """Samples that it reduces at once."""
+    told: list[str]
+    """What has to be known of what was read."""
 
     def close(self) -> None:
         """Lets go of everything."""

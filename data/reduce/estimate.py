@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import zstandard
 
-from data.reduce.duckdb_engine import MOST_ROWS, DuckDBEngine
+from data.reduce.duckdb_engine import MOST_ROWS
 from data.reduce.engine import Found
 from data.reduce.inputs import PARQUET, Partition, partitions
 from data.reduce.plan import HOUR_US
-from data.reduce.running import Request, opened
+from data.reduce.running import EVENTS, Request, duckdb_engine, opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from data.reduce.duckdb_engine import DuckDBEngine
 
 SAMPLE_ROWS = 1_000_000
 _SAMPLE_BYTES = 1 << 20
@@ -39,7 +41,7 @@ def estimate(request: Request) -> dict[str, Any]:
     DataError
         Where the inputs or the folder cannot be used.
     """
-    given = partitions(request.inputs, request.out)
+    given = partitions(request.inputs, request.out, texts=request.kind == EVENTS)
     manifest = opened(request)
     known = manifest.inputs
     new = [
@@ -61,7 +63,7 @@ def estimate(request: Request) -> dict[str, Any]:
         return told
     with TemporaryDirectory() as folder:
         aside = Path(folder) / secrets.token_hex(4)
-        with closing(DuckDBEngine(aside, manifest.zone, manifest.cluster)) as engine:
+        with closing(duckdb_engine(aside, manifest)) as engine:
             n_rows = _rows(engine, filled)
             measured = _measured(engine, max(filled, key=lambda one: one.size), Path(folder))
     n_sample, seconds, base, taken = measured

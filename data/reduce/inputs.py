@@ -10,11 +10,12 @@ from data.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-PARQUET, CSV, JSON = "parquet", "csv", "json"
+PARQUET, CSV, JSON, TEXT = "parquet", "csv", "json", "text"
 _FORMS = {
     ".parquet": PARQUET, ".pq": PARQUET, ".csv": CSV, ".tsv": CSV, ".json": JSON, ".jsonl": JSON,
     ".ndjson": JSON,
 }  # fmt: skip
+_TEXTS = {".log": TEXT, ".txt": TEXT}
 _PACKED = (".gz", ".zst")
 _WHOLE = "Parquet, CSV or JSON lines (.parquet, .csv, .tsv, .jsonl, .ndjson; .gz and .zst of texts)"
 
@@ -33,29 +34,32 @@ class Partition(NamedTuple):
         return [self.size, self.modified_ns]
 
 
-def partitions(names: Sequence[str], out: Path) -> list[Partition]:
+def partitions(names: Sequence[str], out: Path, *, texts: bool = False) -> list[Partition]:
     """All files that the names mean, each once, in the order of their paths; none of `out`.
+
+    With `texts` lines of text are read, too: .log and .txt, and files of any other name that are
+    given by it.
 
     Raises
     ------
     SourceError
         Where a name means no file, or a file is of another form.
     """
-    found = {path for name in names for path in _files(name)}
+    found = {path for name in names for path in _files(name, texts)}
     found = {path for path in found if not path.is_relative_to(out.absolute())}
     if not found:
         raise SourceError(f"{names[0]}: lies in the folder of the reduction: give the raw records")
-    return [_partition(path) for path in sorted(found)]
+    return [_partition(path, texts) for path in sorted(found)]
 
 
-def _files(name: str) -> Iterator[Path]:
+def _files(name: str, texts: bool) -> Iterator[Path]:
     """Absolute paths of the files of one name; in a folder those of known forms."""
     path = Path(name)
     if path.is_dir():
         held = [
             each
             for each in path.rglob("*")
-            if each.is_file() and _form(each) is not None and not _is_hidden(each, path)
+            if each.is_file() and _form(each, texts) is not None and not _is_hidden(each, path)
         ]
         if not held:
             raise SourceError(f"{name}: the folder holds no {_WHOLE}: give another")
@@ -82,13 +86,14 @@ def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
 
 
-def _form(path: Path) -> str | None:
+def _form(path: Path, texts: bool) -> str | None:
     stem = path.stem if path.suffix.lower() in _PACKED else path.name
-    return _FORMS.get(Path(stem).suffix.lower())
+    suffix = Path(stem).suffix.lower()
+    return _FORMS.get(suffix) or (_TEXTS.get(suffix) if texts else None)
 
 
-def _partition(path: Path) -> Partition:
-    form = _form(path)
+def _partition(path: Path, texts: bool) -> Partition:
+    form = _form(path, texts) or (TEXT if texts else None)
     if form is None:
         raise SourceError(f"{path}: its name ends in no known form: give {_WHOLE}")
     told = path.stat()

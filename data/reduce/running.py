@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from data.current import sync
 from data.errors import DataError, SourceError
-from data.reduce.engine import CHANGES, HOURS, MINUTES, NO_LAST, Engine, Found
+from data.reduce.engine import BURSTS, CHANGES, HOURS, MINUTES, NO_LAST, Engine, Found
 from data.reduce.inputs import Partition, partitions
 from data.reduce.manifest import Done, Manifest, load
 from data.reduce.plan import DAY_US, HOUR_US, Day, after, again, before, due, stretches
@@ -23,7 +23,14 @@ from data.reduce.plan import DAY_US, HOUR_US, Day, after, again, before, due, st
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-KINDS = (MINUTES, HOURS, CHANGES)
+    from data.reduce.duckdb_engine import DuckDBEngine
+
+METRICS, EVENTS = "metrics", "events"
+KINDS = {METRICS: (MINUTES, HOURS, CHANGES), EVENTS: (BURSTS,)}
+"""What is reduced -> what is written of it."""
+_MAIN = {METRICS: HOURS, EVENTS: BURSTS}
+CALLED = {METRICS: "samples", EVENTS: "records"}
+"""What the rows that are read are called."""
 _ASIDE = ".aside-"
 _DAY = "day="
 
@@ -34,8 +41,9 @@ class Request:
 
     inputs: tuple[str, ...]
     out: Path
+    kind: str = METRICS
     cluster: str | None = None
-    """Cluster of all samples; None where they name it or nobody does."""
+    """Cluster of all records; None where they name it or nobody does."""
     timezone: str | None = None
     """Zone of times that name none; None for UTC."""
     most_rows: int | None = None
@@ -51,11 +59,20 @@ class Reduced:
     """What became of it: rows_read = rows_kept + skipped + rejected, over all inputs so far."""
 
     manifest: Manifest
-    kinds: tuple[str, ...] = KINDS
     days_done: list[str] = field(default_factory=list)
     """Days that this run made."""
     notices: list[str] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What is written."""
+        return KINDS[self.manifest.kind]
+
+    @property
+    def main(self) -> str:
+        """What of it a store is made from."""
+        return _MAIN[self.manifest.kind]
 
     @property
     def counts(self) -> Counter[str]:
@@ -69,7 +86,7 @@ class Reduced:
         )
 
 
-def reduce_metrics(request: Request) -> Reduced:
+def reduce_records(request: Request) -> Reduced:
     """Brings a reduction up to its inputs: what is new or changed is read, all else stays.
 
     Raises
@@ -80,7 +97,7 @@ def reduce_metrics(request: Request) -> Reduced:
         Where no input can be read, or one that is needed again is no longer given.
     """
     began = time.monotonic()
-    given = partitions(request.inputs, request.out)
+    given = partitions(request.inputs, request.out, texts=request.kind == EVENTS)
     request.out.mkdir(parents=True, exist_ok=True)
     with _alone(request.out):
         manifest = opened(request)
@@ -91,6 +108,7 @@ def reduce_metrics(request: Request) -> Reduced:
         try:
             _survey(engine, request, given, result)
             _make_days(engine, request, given, result)
+            result.notices += engine.told
         finally:
             engine.close()
     result.notices += _told(manifest, request)
@@ -103,11 +121,20 @@ def _started(request: Request, manifest: Manifest) -> Engine:
     aside = request.out / f"{_ASIDE}{secrets.token_hex(4)}"
     if request.engine == "spark":
         from data.reduce.spark_engine import SparkEngine
+        from data.reduce.spark_events import SparkEvents
 
-        return SparkEngine(aside, manifest.zone, manifest.cluster, request.master)
+        on_spark = SparkEvents if request.kind == EVENTS else SparkEngine
+        return on_spark(aside, manifest.zone, manifest.cluster, request.master)
+    return duckdb_engine(aside, manifest)
+
+
+def duckdb_engine(aside: Path, manifest: Manifest) -> DuckDBEngine:
+    """The engine of this machine for the records of a reduction."""
     from data.reduce.duckdb_engine import DuckDBEngine
+    from data.reduce.duckdb_events import DuckDBEvents
 
-    return DuckDBEngine(aside, manifest.zone, manifest.cluster)
+    of_kind = DuckDBEvents if manifest.kind == EVENTS else DuckDBEngine
+    return of_kind(aside, manifest.zone, manifest.cluster)
 
 
 def opened(request: Request) -> Manifest:
@@ -125,8 +152,9 @@ def opened(request: Request) -> Manifest:
             raise DataError(
                 f"{request.out}: holds files and no manifest of a reduction: name a new folder"
             )
-        return Manifest("metrics", zone, request.cluster)
-    if (manifest.kind, manifest.zone, manifest.cluster) != ("metrics", zone, request.cluster):
+        return Manifest(request.kind, zone, request.cluster)
+    stated = (request.kind, zone, request.cluster)
+    if (manifest.kind, manifest.zone, manifest.cluster) != stated:
         raise DataError(
             f"{request.out}: is a reduction of {manifest.kind} with zone {manifest.zone} and "
             f"cluster {manifest.cluster or 'as stated'}: say the same, or name another folder"
@@ -180,8 +208,8 @@ def _make_days(
         if day.late:
             rows = sum(day.late.values())
             result.notices.append(
-                f"{day.day}: {rows:,} samples of {', '.join(day.late)} came when the day was done: "
-                "it was made anew"
+                f"{day.day}: {rows:,} {CALLED[request.kind]} of {', '.join(day.late)} came when "
+                "the day was done: it was made anew"
             )
         _make_day(engine, request, given, day, manifest)
         result.days_done.append(day.day)
@@ -213,7 +241,7 @@ def _make_day(
         of_day = [partition for partition in given if partition.path in day.inputs]
         clean = {path for path in day.inputs if manifest.inputs[path].is_clean}
         earlier = manifest.partitions.get(before(day.day))
-        minutes = [out / name for name in earlier.files[MINUTES]] if earlier else []
+        minutes = [out / name for name in earlier.files.get(MINUTES, ())] if earlier else []
         names = {name for path in day.inputs for name in manifest.inputs[path].metrics}
         engine.begin(names, minutes, day.begin_us - HOUR_US)
         files, counts = _write(engine, request, Found(of_day, clean), day)
@@ -224,9 +252,9 @@ def _make_day(
             files,
             counts["rows_in"],
             counts["repeated"],
-            {kind: counts[kind] for kind in KINDS},
+            {kind: counts[kind] for kind in KINDS[request.kind]},
             earlier.last if earlier else NO_LAST,
-            engine.last([out / name for name in files[MINUTES]], last_us),
+            engine.last([out / name for name in files.get(MINUTES, ())], last_us),
         )
     manifest.save(out)
     for names_of in old.files.values() if old else ():
@@ -239,7 +267,7 @@ def _write(
 ) -> tuple[dict[str, list[str]], Counter[str]]:
     """Files of a day, in their places, and how many rows they and the samples are."""
     run, out, number = secrets.token_hex(4), request.out, 0
-    files: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    files: dict[str, list[str]] = {kind: [] for kind in KINDS[request.kind]}
     counts: Counter[str] = Counter()
     aside = out / f"{_ASIDE}{run}"
     aside.mkdir()
@@ -291,8 +319,9 @@ def _clear(out: Path, manifest: Manifest) -> None:
         shutil.rmtree(path)
     for path in out.glob(".manifest.json-*.part"):
         path.unlink()
-    named = {name for kind in KINDS for name in manifest.files(kind)}
-    for kind in KINDS:
+    kinds = KINDS[manifest.kind]
+    named = {name for kind in kinds for name in manifest.files(kind)}
+    for kind in kinds:
         for path in (out / kind).glob(f"{_DAY}*/*.parquet"):
             if str(path.relative_to(out)) not in named:
                 path.unlink()
