@@ -59,7 +59,7 @@ def bursts() -> ir.Table:
     """Bursts of all files, by table `parts`; `n_parts` counts those that hold records of one."""
     found = ibis.table(_PARTS, name="parts")
     return found.group_by(list(_GROUP)).agg(
-        n=found.n.sum().cast("int64"),
+        n=_sum(found.n),
         first=found["first"].min(),
         last=found["last"].max(),
         least=found.least.min(),
@@ -81,7 +81,7 @@ def once() -> ir.Table:
 def bursts_once() -> ir.Table:
     """Bursts by tables `bursts` and, of those in several files, `records`."""
     found, records = ibis.table(_BURSTS, name="bursts"), ibis.table(_RECORDS, name="records")
-    again = _aggregated(records, list(_GROUP), records.n.sum().cast("int64")).mutate(
+    again = _aggregated(records, list(_GROUP), _sum(records.n)).mutate(
         n_parts=ibis.literal(1, "int64")
     )
     return found.filter(found.n_parts == 1).select(*_BURSTS).union(again.select(*_BURSTS))
@@ -116,6 +116,11 @@ def finished(found: str) -> ir.Table:
         *((rows.begin_us + each.cast("int64")).name(f"{name}_us") for name, each in at.items()),
         *(each.nullif("").name(f"{name}_message") for name, each in message.items()),
     ).order_by(["first_us", "burst"])
+
+
+def _sum(n: ir.IntegerColumn) -> ir.IntegerScalar:
+    """A sum of whole numbers, exact to 2^53: DuckDB gives a type that Parquet has not."""
+    return n.sum().cast("float64").cast("int64")
 
 
 def _aggregated(found: ir.Table, by: list[str], n: ir.IntegerScalar) -> ir.Table:

@@ -61,6 +61,7 @@ class SparkEngine:
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
         self.told: list[str] = []
+        self._unfolded: dict[str, Path] = {}
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -137,9 +138,7 @@ class SparkEngine:
         """Keeps the last samples of the counters that were reduced, from a time on."""
         last = self._session.sql(sql_of(metrics.last_of_counters)).where(f"at_us >= {since_us}")
         self._ended += [tuple(row) for row in last.select(*metrics.SCANNED).collect()]
-        for frame in self._kept:
-            frame.unpersist()
-        self._kept = []
+        self._let_go()
 
     def pass_on(self) -> None:
         """Counts on from the samples that were kept."""
@@ -191,6 +190,12 @@ class SparkEngine:
         frame = self._session.sql(query).persist()
         frame.createOrReplaceTempView(name)
         self._kept.append(frame)
+
+    def _let_go(self) -> None:
+        """Lets go of the answers that are held."""
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept = []
 
     def _write(self, query: str, path: Path) -> int:
         """Writes rows to one file, none where there are none; how many."""
