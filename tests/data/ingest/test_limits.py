@@ -405,6 +405,7 @@ def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
     whole_documents = {
         *("sacct-json", "redfish", "nvsentinel", "ipmi-sel"),
         *("megatron-golden", "tensorboard", "flight-recorder", "reduced-metrics"),
+        "reduced-events",
     }
     sampled = {source for source, _, _ in SAMPLES.values()}
     assert sampled | whole_documents == set(HEADS) == set(known_readers())
@@ -488,6 +489,7 @@ HEADS = {
     "straggler-trace": b"step,dp_rank,stage,optype,seq_id,mc,start_ts,duration\n",
     "flight-recorder": b'{"rank": 0, "entries": [\n',
     "reduced-metrics": b'{"faultline_reduction": 1, "inputs": [\n',
+    "reduced-events": b'{"faultline_reduction": 1,\n "kind": "events",\n "inputs": [\n',
 }
 READ = """
 import re, sys, time
