@@ -45,6 +45,7 @@ _CROWDED = """SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (bit_count(sec
 class DuckDBEngine:
     """Reads partitions, and reduces their samples; what it lays aside goes with it."""
 
+    most_rows = MOST_ROWS
     scanned: Collection[str] = tuple(metrics.SCANNED)
     """Columns of rows as they are scanned."""
     alike: Collection[str] = metrics.SERIES
@@ -53,7 +54,6 @@ class DuckDBEngine:
     """The one of which a survey lists the values."""
 
     def __init__(self, aside: Path, zone: str, cluster: str | None) -> None:
-        self.most_rows = MOST_ROWS
         self._aside, self._zone, self._cluster = aside, zone, cluster
         self._aside.mkdir(parents=True)
         self._connection = duckdb.connect(config={"temp_directory": str(aside / "spilled")})

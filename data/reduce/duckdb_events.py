@@ -44,6 +44,7 @@ class EventShape(NamedTuple):
 class DuckDBEvents(DuckDBEngine):
     """Reads partitions, and reduces their records to bursts."""
 
+    most_rows = 2_000_000
     scanned = tuple(events.SCANNED)
     alike = events.ALIKE
     named = "check_name"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import zstandard
 
-from data.reduce.duckdb_engine import MOST_ROWS
 from data.reduce.engine import Found
 from data.reduce.inputs import PARQUET, Partition, partitions
 from data.reduce.plan import HOUR_US
@@ -64,11 +63,11 @@ def estimate(request: Request) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         aside = Path(folder) / secrets.token_hex(4)
         with closing(duckdb_engine(aside, manifest)) as engine:
-            n_rows = _rows(engine, filled)
+            n_rows, most_rows = _rows(engine, filled), engine.most_rows
             measured = _measured(engine, max(filled, key=lambda one: one.size), Path(folder))
     n_sample, seconds, base, taken = measured
     if n_sample:
-        held = min(n_rows, request.most_rows or MOST_ROWS)
+        held = min(n_rows, request.most_rows or most_rows)
         told["seconds_estimated"] = round(seconds * n_rows / n_sample, 1)
         told["memory_bytes_estimated"] = round(base + taken * held / n_sample)
     return told | {"rows_estimated": n_rows, "sample_rows": n_sample}
