@@ -6,7 +6,6 @@ It alone says which files count: what it does not name was left by a run that en
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,6 @@ FORMAT = 1
 BEGINS = '{"faultline_reduction": '
 """How a manifest begins, by which it is recognised."""
 _CUT = 80
-_KIND = re.compile(re.escape(BEGINS) + r'\d+,\s*"kind": "(\w+)"')
 
 
 @dataclass(frozen=True)
@@ -109,33 +107,6 @@ class Manifest:
     def files(self, kind: str) -> list[str]:
         """Files of minutes, hours or changes, by day."""
         return [name for _, done in sorted(self.partitions.items()) for name in done.files[kind]]
-
-
-def kind_of(head: str) -> str | None:
-    """Of what a reduction is whose manifest begins so; None where it is none.
-
-    Examples
-    --------
-    >>> kind_of('{"faultline_reduction": 1, "kind": "jobs"')
-    'jobs'
-    """
-    found = _KIND.match(head)
-    return found[1] if found else None
-
-
-def files_of(folder: Path, manifest: Manifest, kind: str) -> list[Path]:
-    """The files of a kind.
-
-    Raises
-    ------
-    SourceError
-        Where one is not there.
-    """
-    files = [folder / name for name in manifest.files(kind)]
-    missing = next((path for path in files if not path.is_file()), None)
-    if missing is not None:
-        raise SourceError(f"{missing}: is absent, and {NAME} names it: copy the whole folder")
-    return files
 
 
 def load(folder: Path) -> Manifest | None:
