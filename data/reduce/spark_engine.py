@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2_000_000_000
 """Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
-SHUFFLED_BYTES = 64_000_000
+_SHUFFLED_BYTES = 64_000_000
 """Of the inputs, that one task of Spark takes: 10 million samples of Parquet."""
 WAIT_S = 10.0
 """How long a master may take to answer."""
@@ -46,22 +46,14 @@ class SparkEngine:
     Partitions and the folder of the reduction lie where every worker reaches them.
     """
 
-    scanned: Collection[str] = tuple(metrics.SCANNED)
-    """Columns of rows as they are scanned."""
-    alike: Collection[str] = metrics.SERIES
-    """Those that rows which are reduced together have in common."""
-    named = "metric"
-    """The one of which a survey lists the values."""
-
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
-        self._aside, self._zone, self._cluster = aside.absolute(), zone, cluster
-        self._session = session_of(zone, master)
+        self.told: list[str] = []
+        self._aside, self._cluster = aside.absolute(), cluster
+        self._session = _session(zone, master)
         self._aside.mkdir(parents=True)
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
-        self.told: list[str] = []
-        self._unfolded: dict[str, Path] = {}
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -72,12 +64,12 @@ class SparkEngine:
         """Counts the rows of a partition."""
         width = metrics.HOUR_US
         hour = f"at_us - ((at_us % {width}) + {width}) % {width}"
-        frame = self._frame(partition)
+        frame = scanned(self._session, partition, self._cluster)
         frame.createOrReplaceTempView("partition_read")
         try:
             rows = self._session.sql(
                 f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
-                      CASE WHEN verdict IS NULL THEN {self.named} END AS named, count(*) AS n,
+                      CASE WHEN verdict IS NULL THEN metric END AS metric, count(*) AS n,
                       count_if(is_local) AS n_local
                     FROM partition_read GROUP BY 1, 2, 3"""
             ).collect()
@@ -112,33 +104,35 @@ class SparkEngine:
         """The same, with Spark's own errors."""
         self._view(found, period, share)
         numbered = str(self._aside / "series")  # numbers stay what they are if a worker is lost
-        self._session.sql(sql_of(metrics.series)).write.mode("overwrite").parquet(numbered)
+        self._session.sql(_sql(metrics.series)).write.mode("overwrite").parquet(numbered)
         self._session.read.parquet(numbered).createOrReplaceTempView("series")
-        self._keep("samples", sql_of(metrics.samples))
-        self._keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
+        self._keep("samples", _sql(metrics.samples))
+        self._keep("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
         n_rows, crowded = self._session.sql(
             "SELECT coalesce(sum(n), 0), count_if(bit_count(seconds) < n) FROM minutes"
         ).first()
         n_once = n_rows
         if crowded:
-            self._keep("samples", sql_of(metrics.once))
-            self._keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
+            self._keep("samples", _sql(metrics.once))
+            self._keep("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
             n_once = self._session.table("samples").count()
-        self._keep("increased", sql_of(metrics.increases))
-        self._keep("hours", sql_of(metrics.aggregates, metrics.HOUR_US))
+        self._keep("increased", _sql(metrics.increases))
+        self._keep("hours", _sql(metrics.aggregates, metrics.HOUR_US))
         files = {
-            MINUTES: sql_of(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
-            HOURS: sql_of(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
-            CHANGES: sql_of(metrics.changes),
+            MINUTES: _sql(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
+            HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
+            CHANGES: _sql(metrics.changes),
         }
         written = {name: self._write(query, out / name) for name, query in files.items()}
         return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
 
     def keep_last(self, since_us: int) -> None:
         """Keeps the last samples of the counters that were reduced, from a time on."""
-        last = self._session.sql(sql_of(metrics.last_of_counters)).where(f"at_us >= {since_us}")
+        last = self._session.sql(_sql(metrics.last_of_counters)).where(f"at_us >= {since_us}")
         self._ended += [tuple(row) for row in last.select(*metrics.SCANNED).collect()]
-        self._let_go()
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept = []
 
     def pass_on(self) -> None:
         """Counts on from the samples that were kept."""
@@ -167,35 +161,25 @@ class SparkEngine:
         """View `scanned`: the kept rows of a period."""
         whole = None
         for partition in found.partitions:
-            frame = self._frame(partition).where(
+            frame = scanned(self._session, partition, self._cluster).where(
                 f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
             )
-            frame = frame.select(*self.scanned)
+            frame = frame.select(*metrics.SCANNED)
             whole = frame if whole is None else whole.unionAll(frame)
-        wanted = sum(one.size for one in found.partitions) // SHUFFLED_BYTES
+        wanted = sum(one.size for one in found.partitions) // _SHUFFLED_BYTES
         parts = max(self._session.sparkContext.defaultParallelism, wanted)
         self._session.conf.set("spark.sql.shuffle.partitions", parts)
         k, n = share
         if whole is not None and n > 1:
-            whole = whole.where(f"pmod(hash({', '.join(self.alike)}), {n}) = {k}")
+            whole = whole.where(f"pmod(hash({', '.join(metrics.SERIES)}), {n}) = {k}")
         if whole is not None:
             whole.createOrReplaceTempView("scanned")
-
-    def _frame(self, partition: Partition) -> Any:
-        """The rows of a partition: `scanned`, `verdict` and `is_local`."""
-        return scanned(self._session, partition, self._cluster)
 
     def _keep(self, name: str, query: str) -> None:
         """A view of an answer that is held, as far as there is room, while the stretch lasts."""
         frame = self._session.sql(query).persist()
         frame.createOrReplaceTempView(name)
         self._kept.append(frame)
-
-    def _let_go(self) -> None:
-        """Lets go of the answers that are held."""
-        for frame in self._kept:
-            frame.unpersist()
-        self._kept = []
 
     def _write(self, query: str, path: Path) -> int:
         """Writes rows to one file, none where there are none; how many."""
@@ -213,7 +197,7 @@ class SparkEngine:
         return int(n_rows)
 
 
-def session_of(zone: str, master: str | None) -> Any:
+def _session(zone: str, master: str | None) -> Any:
     """A session on a master that answers, or in this process.
 
     Raises
@@ -260,7 +244,7 @@ def _refuse_silent(master: str | None) -> None:
 
 
 @cache
-def sql_of(question: Callable[..., ir.Table], *asked: str | int) -> str:
+def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
     """An expression as Spark takes it."""
     ibis.pyspark  # noqa: B018  registers options that the compiler asks for
     return str(ibis.to_sql(question(*asked), dialect="pyspark"))

@@ -36,44 +36,33 @@ def scanned(session: Any, partition: Partition, cluster: str | None) -> Any:
     SourceError
         Where the file is empty, damaged, or lacks a column.
     """
-    rows, types = described(session, partition)
+    if not partition.size:
+        raise SourceError(f"{partition.path}: is empty: leave it out or write it again")
+    try:
+        rows = _rows(session, partition)
+        types = dict(rows.dtypes)
+    except spark_errors() as error:
+        raise broken(partition, error) from None
     found = columns_of(partition.path, types)
 
     def text(column: str | None) -> str:
         if column is None:
             return "''"
-        stated = f"CAST({quoted(column)} AS STRING)"
+        stated = f"CAST({_quoted(column)} AS STRING)"
         return f"coalesce({stated if partition.form == PARQUET else f'trim({stated})'}, '')"
 
-    of_cluster = literal(cluster) if cluster else text(found.cluster)
-    at, kind = quoted(found.at), types[found.at]
+    of_cluster = _literal(cluster) if cluster else text(found.cluster)
+    at, kind = _quoted(found.at), types[found.at]
     return rows.selectExpr(
         f"{of_cluster} AS cluster",
         f"{text(found.node)} AS node",
         f"{text(found.gpu)} AS gpu",
         f"{text(found.metric)} AS metric",
         f"{text(found.labels)} AS labels",
-        f"{micros_of(at, kind)} AS at_us",
-        f"try_cast({quoted(found.value)} AS DOUBLE) AS value",
-        f"{names_no_zone(at, kind)} AS is_local",
+        f"{_time(at, kind)} AS at_us",
+        f"try_cast({_quoted(found.value)} AS DOUBLE) AS value",
+        f"{_is_local(at, kind)} AS is_local",
     ).selectExpr("*", f"{_VERDICT} AS verdict")
-
-
-def described(session: Any, partition: Partition) -> tuple[Any, dict[str, str]]:
-    """The rows of a partition, and the type of each of its columns.
-
-    Raises
-    ------
-    SourceError
-        Where the file is empty or damaged.
-    """
-    if not partition.size:
-        raise SourceError(f"{partition.path}: is empty: leave it out or write it again")
-    try:
-        rows = rows_of(session, partition)
-        return rows, dict(rows.dtypes)
-    except spark_errors() as error:
-        raise broken(partition, error) from None
 
 
 @cache
@@ -91,7 +80,7 @@ def broken(partition: Partition, error: Exception) -> SourceError:
     return SourceError(f"{partition.path}: is damaged ({reason}): copy or write it again")
 
 
-def rows_of(session: Any, partition: Partition) -> Any:
+def _rows(session: Any, partition: Partition) -> Any:
     """The rows as the file has them; of texts all columns are texts."""
     if partition.form == PARQUET:
         return session.read.parquet(partition.path)
@@ -108,7 +97,7 @@ def _separator(session: Any, partition: Partition) -> str:
     return max(",;\t|", key=line.count)
 
 
-def micros_of(name: str, kind: str) -> str:
+def _time(name: str, kind: str) -> str:
     """Microseconds since 1970, NULL where it is no time, by the rules of `data.reduce.scan`."""
     if kind.startswith(("timestamp", "date")):
         return f"unix_micros(CAST({name} AS TIMESTAMP))"
@@ -124,7 +113,7 @@ def micros_of(name: str, kind: str) -> str:
       ELSE unix_micros(try_cast(replace({name}, ',', '.') AS TIMESTAMP)) END"""
 
 
-def names_no_zone(name: str, kind: str) -> str:
+def _is_local(name: str, kind: str) -> str:
     """Whether a time names no zone."""
     if kind.startswith(("timestamp", "date")):
         return str(kind != "timestamp").lower()
@@ -133,11 +122,11 @@ def names_no_zone(name: str, kind: str) -> str:
     return f"try_cast({name} AS DOUBLE) IS NULL AND NOT {name} RLIKE '{_ZONED}'"
 
 
-def quoted(name: str) -> str:
+def _quoted(name: str) -> str:
     """A name as Spark's SQL writes it."""
     return "`" + name.replace("`", "``") + "`"
 
 
-def literal(text: str) -> str:
+def _literal(text: str) -> str:
     """A text as Spark's SQL writes it."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
