@@ -22,17 +22,19 @@ from data.errors import DataError
 from data.reduce.spark_session import WAIT_S, reason_of, spark_errors, spark_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     Notice = Callable[[str], None]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_ARCHIVE = "faultline.zip"
 _PACKAGES = ("analytics", "app", "data")
 _KINDS = {".csv", ".json", ".py", ".sql", ".toml"}
 """Files of the product that an analysis may read."""
 _UNFIT = re.compile(
-    r"No module named '[^']*'|PYTHON_VERSION_MISMATCH\][^\n]*?\.\d+\.|Cannot run program \"[^\"]*\""
+    r"No module named '[^']*'|Python in worker has different version: [^,]*"
+    r"|Cannot run program \"[^\"]*\""
 )
 """How a worker says that its Python cannot run the product."""
 _RAISED = "PythonException: Traceback"
@@ -68,28 +70,54 @@ def mapped(
     DataError
         Where there is no Spark, no Java or no master, or the workers cannot run the function.
     """
-    before = list(sys.path)
     session = spark_session("faultline", "UTC", master)
     try:
         with TemporaryDirectory() as folder:
             context = session.sparkContext
             context.pythonExec = os.environ.get("PYSPARK_PYTHON") or sys.executable
-            context.addPyFile(str(packed(Path(folder))))
+            context.addFile(str(packed(Path(folder))))
+            sent, there = _packed_for(partial(called, function, str(Path.cwd())), tasks)
             with _told_of_waiting(context, master, notice):
-                spread = context.parallelize(tasks, len(tasks))
-                done = partial(_done, function, str(Path.cwd()))
-                return list(spread.map(done).collect())
+                return list(context.parallelize(sent, len(sent)).map(there).collect())
     except spark_errors() as error:
-        raise _refusal(error) from error
+        raise refusal(error) from error
     finally:
         session.stop()
-        sys.path[:] = before  # Spark puts the archive there too
+
+
+def _packed_for(
+    function: Callable[[Task[Item]], Result], tasks: Sequence[Task[Item]]
+) -> tuple[list[bytes], Callable[[bytes], Result]]:
+    """Tasks and function for workers, who know nothing of the product until they open its archive.
+
+    Spark's own way, `addPyFile`, names the archive relative to a folder in which no function may
+    then look for files of relative paths.
+    """
+    from pyspark.serializers import CPickleSerializer
+
+    pack = CPickleSerializer().dumps
+    packed_function = pack(function)
+
+    def there(task: bytes) -> Any:  # sent whole, as is all that no module holds
+        import os
+        import sys
+
+        from pyspark import SparkFiles
+        from pyspark.serializers import CPickleSerializer
+
+        archive = os.path.abspath(SparkFiles.get("faultline.zip"))  # noqa: PTH100 - no globals
+        if archive not in sys.path:
+            sys.path.insert(0, archive)
+        unpack = CPickleSerializer().loads
+        return unpack(packed_function)(unpack(task))
+
+    return [pack(task) for task in tasks], there
 
 
 def packed(folder: Path) -> Path:
     """The product's own code as an archive from which Python imports."""
     root = Path(__file__).resolve().parents[2]
-    path = folder / "faultline.zip"
+    path = folder / _ARCHIVE
     with ZipFile(path, "w", ZIP_DEFLATED, strict_timestamps=False) as archive:
         for package in _PACKAGES:
             for file in sorted((root / package).rglob("*")):
@@ -98,7 +126,7 @@ def packed(folder: Path) -> Path:
     return path
 
 
-def _done(function: Callable[[Item], Result], folder: str, task: Task[Item]) -> Result | Unreached:
+def called(function: Callable[[Item], Result], folder: str, task: Task[Item]) -> Result | Unreached:
     """What a worker does: the function, called where the command was."""
     for path in task.files:
         if not os.access(Path(folder) / path, os.R_OK):
@@ -109,7 +137,7 @@ def _done(function: Callable[[Item], Result], folder: str, task: Task[Item]) -> 
 
 
 @contextlib.contextmanager
-def _told_of_waiting(context: Any, master: str | None, notice: Notice) -> Any:
+def _told_of_waiting(context: Any, master: str | None, notice: Notice) -> Iterator[None]:
     """Says so where no worker takes the work, for which Spark would wait without a word."""
 
     def tell() -> None:
@@ -127,7 +155,7 @@ def _told_of_waiting(context: Any, master: str | None, notice: Notice) -> Any:
         waiting.cancel()
 
 
-def _refusal(error: Exception) -> Exception:
+def refusal(error: Exception) -> Exception:
     """What to say of an error of Spark; one of the function itself stays what it is."""
     text = str(error)
     if (unfit := _UNFIT.search(text)) is not None:
