@@ -95,7 +95,8 @@ def _packed_for(
     """
     from pyspark.serializers import CPickleSerializer
 
-    pack = CPickleSerializer().dumps
+    serializer: Any = CPickleSerializer  # untyped
+    pack = serializer().dumps
     packed_function = pack(function)
 
     def there(task: bytes) -> Any:  # sent whole, as is all that no module holds
@@ -105,10 +106,12 @@ def _packed_for(
         from pyspark import SparkFiles
         from pyspark.serializers import CPickleSerializer
 
-        archive = os.path.abspath(SparkFiles.get("faultline.zip"))  # noqa: PTH100 - no globals
+        serializer: Any = CPickleSerializer
+        files: Any = SparkFiles
+        archive = os.path.abspath(files.get("faultline.zip"))  # noqa: PTH100 - no globals
         if archive not in sys.path:
             sys.path.insert(0, archive)
-        unpack = CPickleSerializer().loads
+        unpack = serializer().loads
         return unpack(packed_function)(unpack(task))
 
     return [pack(task) for task in tasks], there
