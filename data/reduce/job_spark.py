@@ -19,8 +19,9 @@ from data.reduce.job_columns import WRITTEN
 from data.reduce.job_engine import DuckDBJobs, OfDay, of_days
 from data.reduce.job_scan import surveyed_jobs
 from data.reduce.job_spark_scan import DAY, KEPT, kept, read_texts, typed, written
-from data.reduce.spark_engine import SHUFFLED_BYTES, session_of
-from data.reduce.spark_scan import broken, quoted, spark_errors
+from data.reduce.spark_engine import SHUFFLED_BYTES
+from data.reduce.spark_scan import broken, quoted
+from data.reduce.spark_session import spark_errors, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -49,7 +50,7 @@ class SparkJobs:
         self.n_tied = 0
         self._aside = aside.absolute()
         self._options = Options(cluster, timezone=zone)
-        self._session = session_of("UTC", master)
+        self._session = spark_session("faultline reduce", "UTC", master)
         parallel = self._session.sparkContext.defaultParallelism
         self._session.conf.set("spark.sql.shuffle.partitions", parallel)
         self._texts = DuckDBJobs(self._aside, zone, cluster)

@@ -20,7 +20,8 @@ from data.ingest.readers.schedulers.sacct_sql import (
 from data.reduce.job_columns import known_columns, written_as
 from data.reduce.job_scan import FILE_ROWS, WHOLE_BELOW
 from data.reduce.jobs import DAY_US, SCANNED
-from data.reduce.spark_scan import broken, literal, quoted, spark_errors
+from data.reduce.spark_scan import broken, literal, quoted
+from data.reduce.spark_session import spark_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import ibis
 
@@ -15,7 +12,8 @@ from data.errors import DataError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
 from data.reduce.engine import CHANGES, HOURS, MINUTES, Written, last_hash, surveyed
-from data.reduce.spark_scan import broken, scanned, spark_errors
+from data.reduce.spark_scan import broken, scanned
+from data.reduce.spark_session import reason_of, spark_errors, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -31,13 +29,10 @@ MOST_ROWS = 2_000_000_000
 """Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
 SHUFFLED_BYTES = 64_000_000
 """Of the inputs, that one task of Spark takes: 10 million samples of Parquet."""
-WAIT_S = 10.0
-"""How long a master may take to answer."""
 _SAMPLE = ", ".join([*(f"{name} STRING" for name in metrics.SERIES), "at_us BIGINT, value DOUBLE"])
 _KIND = "metric STRING, is_counter BOOLEAN, unit STRING, holds_at_most DOUBLE"
 _COLUMNS = ", ".join(metrics.SCANNED)
 _NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
-_LOCAL = "local[*]"
 
 
 class SparkEngine:
@@ -49,7 +44,7 @@ class SparkEngine:
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
         self._aside, self._cluster = aside.absolute(), cluster
-        self._session = session_of(zone, master)
+        self._session = spark_session("faultline reduce", zone, master)
         self._aside.mkdir(parents=True)
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
@@ -93,10 +88,9 @@ class SparkEngine:
         try:
             return self._reduced(found, period, share, out)
         except spark_errors() as error:
-            reason = str(error).splitlines()[0][:200]
             raise DataError(
-                f"Spark failed ({reason}): see that its workers live and have room; days that are "
-                "done stay, run it again"
+                f"Spark failed ({reason_of(error)}): see that its workers live and have room; days "
+                "that are done stay, run it again"
             ) from error
 
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
@@ -194,52 +188,6 @@ class SparkEngine:
             (file,) = (file for file in files if pq.read_metadata(file).num_rows)
             shutil.move(file, path)
         return int(n_rows)
-
-
-def session_of(zone: str, master: str | None) -> Any:
-    """A session on a master that answers, or in this process.
-
-    Raises
-    ------
-    DataError
-        Where there is no Spark, no Java, or nothing answers.
-    """
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        raise DataError("no Java, which Spark runs on: install a Java runtime, e.g. openjdk 17")
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise DataError("no Spark: pip install -e .[spark]") from None
-    _refuse_silent(master)
-    building = SparkSession.builder.appName("faultline reduce").master(master or _LOCAL)
-    for name, setting in {
-        "spark.sql.session.timeZone": zone,
-        "spark.sql.legacy.parquet.nanosAsLong": "true",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }.items():
-        building = building.config(name, setting)
-    try:
-        session = building.getOrCreate()
-    except spark_errors() as error:
-        reason = str(error).splitlines()[0][:200]
-        raise DataError(f"Spark did not start ({reason}): check --master and Java") from None
-    session.sparkContext.setLogLevel("ERROR")
-    return session
-
-
-def _refuse_silent(master: str | None) -> None:
-    """Refuses a standalone master that does not answer, which Spark would try for a minute."""
-    if master is None or not master.startswith("spark://"):
-        return
-    addresses = [urlsplit(f"spark://{each}") for each in master[len("spark://") :].split(",")]
-    for address in addresses:
-        try:
-            with socket.create_connection((address.hostname or "", address.port or 7077), WAIT_S):
-                return
-        except (OSError, ValueError):
-            continue
-    raise DataError(f"{master}: no master answers there: check the address, and that it runs")
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from data.errors import SourceError
@@ -11,6 +10,7 @@ from data.ingest.readers.metrics.metric_samples import BLANK, BLANKS
 from data.reduce.columns import columns_of
 from data.reduce.engine import REJECTED, SKIPPED
 from data.reduce.inputs import CSV, PARQUET
+from data.reduce.spark_session import reason_of, spark_errors
 
 if TYPE_CHECKING:
     from data.reduce.inputs import Partition
@@ -65,19 +65,9 @@ def scanned(session: Any, partition: Partition, cluster: str | None) -> Any:
     ).selectExpr("*", f"{_VERDICT} AS verdict")
 
 
-@cache
-def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark and its Java raise where files, workers or settings are at fault."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    return (Py4JError, PySparkException, OSError)
-
-
 def broken(partition: Partition, error: Exception) -> SourceError:
     """What to say of a file that cannot be read."""
-    reason = str(error).splitlines()[0][:200]
-    return SourceError(f"{partition.path}: is damaged ({reason}): copy or write it again")
+    return SourceError(f"{partition.path}: is damaged ({reason_of(error)}): copy or write it again")
 
 
 def _rows(session: Any, partition: Partition) -> Any:

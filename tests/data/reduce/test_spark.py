@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from data.errors import DataError
 from tests.data.reduce.samples import content, reduced, same, samples, written
+from tests.spark_master import Running, free_port, running
 
 KINDS = ("minutes", "hours", "changes")
 
@@ -32,60 +28,11 @@ def test_spark_without_java_is_refused_in_a_line(
         reduced(tmp_path / "out", path, engine="spark")
 
 
-class Running(NamedTuple):
-    """A master with its workers."""
-
-    url: str
-    workers: list[subprocess.Popen[bytes]]
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[Running]:
     """A standalone master with two workers of a core each."""
-    if find_spec("pyspark") is None:
-        pytest.skip("no Spark: pip install -e .[spark]")
-    if shutil.which("java") is None:
-        pytest.skip("no Java, which Spark runs on")
-    import pyspark
-
-    home, port = Path(pyspark.__file__).parent, _free_port()
-    environment = os.environ | {
-        "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_WORKER_DIR": str(tmp_path / "work"),
-    }  # fmt: skip
-    begin = [str(home / "bin" / "spark-class"), "org.apache.spark.deploy"]
-
-    def start(what: str, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [begin[0], f"{begin[1]}.{what}", "--webui-port", "0", *arguments]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen(command, env=environment, **quiet)  # type: ignore[call-overload, no-any-return]
-
-    url = f"spark://127.0.0.1:{port}"
-    started = [start("master.Master", "--host", "127.0.0.1", "--port", str(port))]
-    try:
-        until = time.monotonic() + 120
-        while not _answers(port):
-            assert time.monotonic() < until
-            time.sleep(0.2)
-        for _ in range(2):
-            worker = ("worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g")
-            started.append(start(*worker, url))
-        yield Running(url, started[1:])
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
+    with running(tmp_path) as found:
+        yield found
 
 
 def equal(out: Path, wanted: Path) -> None:
@@ -129,4 +76,4 @@ def test_a_master_that_does_not_answer_is_told(tmp_path: Path) -> None:
         pytest.skip("no Spark: pip install -e .[spark]")
     path = written(samples(hours=0.1), tmp_path / "a.parquet")
     with pytest.raises(DataError, match="no master answers there"):
-        reduced(tmp_path / "out", path, engine="spark", master=f"spark://127.0.0.1:{_free_port()}")
+        reduced(tmp_path / "out", path, engine="spark", master=f"spark://127.0.0.1:{free_port()}")
