@@ -38,6 +38,8 @@ class Surveyed:
     hours: dict[str, int]
     """Begin of an hour, in microseconds since 1970 -> kept rows."""
     metrics: list[str]
+    ends: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Cluster as the rows state it -> day -> time of the last kept row."""
 
     @property
     def kept(self) -> int:
@@ -57,7 +59,7 @@ class Done:
     inputs: dict[str, list[int]]
     """Path -> identity of what it was made from."""
     files: dict[str, list[str]]
-    """minutes, hours, changes -> files, below the folder."""
+    """minutes, hours, changes, windows, kept -> files, below the folder."""
     rows_in: int
     repeated: int
     """Samples of a series and time of which another one counts."""
@@ -67,6 +69,9 @@ class Done:
     """Hash of the counters' last samples of the day before, as they were counted on."""
     last: str
     """The same of this day."""
+    windows: dict[str, Any] = field(default_factory=dict)
+    """Of the raw samples that are kept: `mark` of the jobs, `jobs` with samples, `jobs_left_out`
+    and `samples_left_out`, for they are too many."""
 
 
 @dataclass
@@ -76,6 +81,8 @@ class Manifest:
     kind: str
     zone: str
     cluster: str | None
+    of_jobs: bool = False
+    """Whether raw samples around jobs are kept."""
     inputs: dict[str, Surveyed] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     """Path -> why it could not be read at all."""
@@ -100,7 +107,9 @@ class Manifest:
 
     def files(self, kind: str) -> list[str]:
         """Files of minutes, hours or changes, by day."""
-        return [name for _, done in sorted(self.partitions.items()) for name in done.files[kind]]
+        return [
+            name for _, done in sorted(self.partitions.items()) for name in done.files.get(kind, ())
+        ]
 
 
 def load(folder: Path) -> Manifest | None:
@@ -135,6 +144,7 @@ def _parsed(said: Mapping[str, Any]) -> Manifest:
         said["kind"],
         said["zone"],
         said["cluster"],
+        bool(said.get("of_jobs")),
         {path: Surveyed(**one) for path, one in said["inputs"].items()},
         dict(said["refused"]),
         {day: Done(**one) for day, one in said["partitions"].items()},

@@ -14,8 +14,9 @@ import ibis
 from data.errors import DataError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
-from data.reduce.engine import CHANGES, HOURS, MINUTES, Written, last_hash, surveyed
+from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Written, last_hash, surveyed
 from data.reduce.spark_scan import broken, scanned, spark_errors
+from data.reduce.windows import wanted_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from data.reduce.engine import Found, Period
     from data.reduce.inputs import Partition
     from data.reduce.manifest import Surveyed
+    from data.reduce.windows import Windows
 
 MOST_ROWS = 2_000_000_000
 """Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
@@ -37,6 +39,9 @@ _SAMPLE = ", ".join([*(f"{name} STRING" for name in metrics.SERIES), "at_us BIGI
 _KIND = "metric STRING, is_counter BOOLEAN, unit STRING, holds_at_most DOUBLE"
 _COLUMNS = ", ".join(metrics.SCANNED)
 _NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
+_WANTED = ", ".join(
+    f"{name} {'STRING' if kind == 'string' else 'BIGINT'}" for name, kind in metrics.WANTED.items()
+)
 _LOCAL = "local[*]"
 
 
@@ -49,6 +54,7 @@ class SparkEngine:
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
         self._aside, self._cluster = aside.absolute(), cluster
+        self._windows: Windows | None = None
         self._session = _session(zone, master)
         self._aside.mkdir(parents=True)
         self._ended: list[tuple[Any, ...]] = []
@@ -69,8 +75,8 @@ class SparkEngine:
             rows = self._session.sql(
                 f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
                       CASE WHEN verdict IS NULL THEN metric END AS metric, count(*) AS n,
-                      count_if(is_local) AS n_local
-                    FROM partition_read GROUP BY 1, 2, 3"""
+                      count_if(is_local) AS n_local, cluster, max(at_us) AS last_us
+                    FROM partition_read GROUP BY 1, 2, 3, cluster"""
             ).collect()
         except spark_errors() as error:
             raise broken(partition, error) from None
@@ -122,8 +128,45 @@ class SparkEngine:
             HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
             CHANGES: _sql(metrics.changes),
         }
+        if self._windows is not None:
+            self._want(self._windows, period)
+            files[WINDOWS] = _sql(metrics.kept)
         written = {name: self._write(query, out / name) for name, query in files.items()}
         return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
+
+    def want(self, windows: Windows | None) -> None:
+        """From here on samples of these windows are kept, too."""
+        self._windows = windows
+
+    def _want(self, windows: Windows, period: Period) -> None:
+        """View `wanted`: the stretches of the nodes of the samples."""
+        hosts = self._session.sql("SELECT DISTINCT cluster, node FROM series").collect()
+        columns = wanted_columns(windows, [tuple(host) for host in hosts], period)
+        rows = list(zip(*(columns[name].tolist() for name in metrics.WANTED), strict=True))
+        self._session.createDataFrame(rows, _WANTED).createOrReplaceTempView("wanted")
+
+    def places(self, parts: Sequence[Path]) -> list[tuple[int, int]]:
+        """Samples by place in files of windows."""
+        if not parts:
+            return []
+        counted = self._parts(parts).groupBy("place").count()
+        return [tuple(row) for row in counted.collect()]
+
+    def join(self, parts: Sequence[Path], last_place: int, path: Path) -> int:
+        """Writes the samples up to a place of files of windows to one; how many."""
+        if not parts:
+            return 0
+        self._parts(parts).createOrReplaceTempView("windows")
+        columns = ", ".join(metrics.SERIES)
+        return self._write(
+            f"""SELECT {columns}, at_us, value FROM windows WHERE place <= {last_place}
+                ORDER BY {columns}, at_us""",
+            path,
+        )
+
+    def _parts(self, parts: Sequence[Path]) -> Any:
+        """Rows of files of windows."""
+        return self._session.read.parquet(*(str(path.absolute()) for path in parts))
 
     def keep_last(self, since_us: int) -> None:
         """Keeps the last samples of the counters that were reduced, from a time on."""
