@@ -263,6 +263,16 @@ def test_a_reduction_whose_files_are_gone_is_refused_by_the_store(tmp_path: Path
         fed(tmp_path / "store", tmp_path / "out")
 
 
+def test_a_manifest_that_names_files_elsewhere_is_refused_by_the_store(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(WRONG)
+    reduced(tmp_path / "out", tmp_path / "a.csv")
+    path = tmp_path / "out" / "manifest.json"
+    for elsewhere in ("/", "../"):
+        path.write_text(path.read_text().replace('"hours/', f'"{elsewhere}hours/'))
+        with pytest.raises(DataError, match="which is not in its folder"):
+            fed(tmp_path / "store", tmp_path / "out")
+
+
 @pytest.mark.slow
 def test_of_an_hour_known_both_ways_the_one_of_more_samples_counts(
     tmp_path: Path, frame: pd.DataFrame, by_store: list[Any]
