@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,8 @@ _FORMS = {
     ".parquet": PARQUET, ".pq": PARQUET, ".csv": CSV, ".tsv": CSV, ".json": JSON, ".jsonl": JSON,
     ".ndjson": JSON,
 }  # fmt: skip
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""How s3://bucket begins, also as a path, of which two slashes are one."""
 _PACKED = (".gz", ".zst")
 _WHOLE = "Parquet, CSV or JSON lines (.parquet, .csv, .tsv, .jsonl, .ndjson; .gz and .zst of texts)"
 
@@ -39,13 +42,24 @@ def partitions(names: Sequence[str], out: Path) -> list[Partition]:
     Raises
     ------
     SourceError
-        Where a name means no file, or a file is of another form.
+        Where a name means no file, or is an address, or a file is of another form.
     """
+    for name in (*names, str(out)):
+        refuse_address(name)
     found = {path for name in names for path in _files(name)}
     found = {path for path in found if not path.is_relative_to(out.absolute())}
     if not found:
         raise SourceError(f"{names[0]}: lies in the folder of the reduction: give the raw records")
     return [_partition(path) for path in sorted(found)]
+
+
+def refuse_address(name: str) -> None:
+    """Refuses what names object storage: files are told apart by size and time, and renamed."""
+    if _ADDRESS.match(name):
+        raise SourceError(
+            f"{name}: is an address: mount the storage as a folder, or copy it to disk, and give "
+            "that path"
+        )
 
 
 def _files(name: str) -> Iterator[Path]:

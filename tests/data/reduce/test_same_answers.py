@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from app.actions import Options, ingest_files
+from app.actions.demo import _load_traces
 from app.cli import main
 from data.publish import writer
 from data.queries.job_ends import JobEnds
@@ -95,6 +96,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     real = clusters.set_column(place, "synthetic", pa.array([False] * len(clusters)))
     with writer(folder / "raw") as building:
         building.load(demo.tables | {"clusters": real})
+        _load_traces(building, demo.traces)
         building.publish(ledger=True)
     shutil.copytree(folder / "raw", folder / "reduced")
     (folder / "metrics").mkdir()
@@ -117,8 +119,6 @@ def told(value: Any) -> Any:
 def answers(root: Path, folder: Path) -> Iterator[tuple[str, Any]]:
     """Each command that reads a store, with its JSON."""
     folder.mkdir()
-    (trace := root / "metrics" / "straggler_traces").mkdir(parents=True, exist_ok=True)
-    (trace / "none.parquet").touch()  # the list of commands names one
     for line, arguments in lines(root, folder).items():
         if str(root) in arguments and line.split()[0] not in OF_STORE:
             text = said(*arguments, "--format", "json").replace(str(folder), "FILES")
