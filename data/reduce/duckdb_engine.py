@@ -65,6 +65,9 @@ class DuckDBEngine:
         self._connection.close()
         shutil.rmtree(self._aside, ignore_errors=True)
 
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Nothing: of each what it takes is as little."""
+
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the rows of a partition: what becomes of them, and of which hours they are.
 

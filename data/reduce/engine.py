@@ -55,6 +55,9 @@ class Engine(Protocol):
     def close(self) -> None:
         """Lets go of everything."""
 
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Says which partitions will be surveyed, so that they can be read together."""
+
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the rows of a partition: what becomes of them, and of which hours they are.
 

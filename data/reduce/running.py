@@ -157,6 +157,7 @@ def _survey(engine: Engine, request: Request, given: Sequence[Partition], result
         if (known := manifest.inputs.get(partition.path)) is None
         or known.identity != partition.identity
     ]
+    engine.prepare(new)
     for number, partition in enumerate(new, 1):
         request.progress(f"{number:,} of {len(new):,} inputs read")
         try:

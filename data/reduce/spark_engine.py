@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import ibis
 
-from data.errors import DataError
+from data.errors import DataError, SourceError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
 from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Written, last_hash, surveyed
-from data.reduce.spark_scan import broken, scanned, spark_errors
+from data.reduce.spark_scan import broken, likeness, scanned, spark_errors
 from data.reduce.windows import wanted_columns
 
 if TYPE_CHECKING:
@@ -57,6 +58,12 @@ class SparkEngine:
         self._windows: Windows | None = None
         self._session = _session(zone, master)
         self._aside.mkdir(parents=True)
+        parallel = self._session.sparkContext.defaultParallelism
+        self._session.conf.set("spark.sql.shuffle.partitions", parallel)  # not 200 tasks for a sum
+        self._likeness: dict[str, str] = {}
+        self._frames: dict[tuple[str, ...], Any] = {}
+        self._surveyed: dict[str, Surveyed] = {}
+        self._lasts: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
 
@@ -65,22 +72,54 @@ class SparkEngine:
         self._session.stop()
         shutil.rmtree(self._aside, ignore_errors=True)
 
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Counts the rows of those that are alike at once: each job of Spark takes its time."""
+        for alike in self._alike(partitions):
+            if len(alike) > 1:
+                with suppress(SourceError):  # which of them it is comes out one by one
+                    self._surveyed |= self._survey(alike)
+
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the rows of a partition."""
+        if partition.path not in self._surveyed:
+            self._surveyed |= self._survey([partition])
+        return self._surveyed.pop(partition.path)
+
+    def _survey(self, partitions: Sequence[Partition]) -> dict[str, Surveyed]:
+        """Path -> what the partition holds, of some that are alike."""
         width = metrics.HOUR_US
         hour = f"at_us - ((at_us % {width}) + {width}) % {width}"
-        frame = scanned(self._session, partition, self._cluster)
-        frame.createOrReplaceTempView("partition_read")
+        self._scanned(partitions).createOrReplaceTempView("partition_read")
         try:
             rows = self._session.sql(
-                f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
+                f"""SELECT path, verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
                       CASE WHEN verdict IS NULL THEN metric END AS metric, count(*) AS n,
                       count_if(is_local) AS n_local, cluster, max(at_us) AS last_us
-                    FROM partition_read GROUP BY 1, 2, 3, cluster"""
+                    FROM partition_read GROUP BY 1, 2, 3, 4, cluster"""
             ).collect()
         except spark_errors() as error:
-            raise broken(partition, error) from None
-        return surveyed(partition.identity, [tuple(row) for row in rows])
+            raise broken(partitions[0], error) from None
+        of_path: dict[str, list[tuple[Any, ...]]] = {one.path: [] for one in partitions}
+        for url, *row in rows:
+            path = unquote(urlsplit(url).path) if len(partitions) > 1 else partitions[0].path
+            of_path[path].append(tuple(row))
+        return {one.path: surveyed(one.identity, of_path[one.path]) for one in partitions}
+
+    def _alike(self, partitions: Sequence[Partition]) -> list[list[Partition]]:
+        """Partitions by what they have in common."""
+        groups: dict[tuple[str, str], list[Partition]] = {}
+        for one in partitions:
+            if one.path not in self._likeness:
+                self._likeness[one.path] = likeness(one)
+            groups.setdefault((one.form, self._likeness[one.path]), []).append(one)
+        return list(groups.values())
+
+    def _scanned(self, partitions: Sequence[Partition]) -> Any:
+        """A frame of the rows of partitions that are alike; to make one takes jobs of its own."""
+        paths = tuple(one.path for one in partitions)
+        if paths not in self._frames:
+            self._frames[paths] = scanned(self._session, partitions, self._cluster)
+        return self._frames[paths]
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on."""
@@ -190,6 +229,9 @@ class SparkEngine:
         if not minutes:
             return []
         files = [str(path.absolute()) for path in minutes]
+        asked = (*files, since_us)
+        if asked in self._lasts:  # the day before was the last that was made
+            return self._lasts[asked]
         self._session.read.parquet(*files).createOrReplaceTempView("minutes_before")
         rows = self._session.sql(
             f"""SELECT {_COLUMNS} FROM (
@@ -197,13 +239,14 @@ class SparkEngine:
                   FROM minutes_before WHERE last_us >= {since_us} AND at_least IS NOT NULL
                   GROUP BY 1, 2, 3, 4, 5)"""
         ).collect()
-        return [tuple(row) for row in rows]
+        self._lasts = {asked: [tuple(row) for row in rows]}
+        return self._lasts[asked]
 
     def _view(self, found: Found, period: Period, share: tuple[int, int]) -> None:
         """View `scanned`: the kept rows of a period."""
         whole = None
-        for partition in found.partitions:
-            frame = scanned(self._session, partition, self._cluster).where(
+        for alike in self._alike(found.partitions):
+            frame = self._scanned(alike).where(
                 f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
             )
             frame = frame.select(*metrics.SCANNED)
