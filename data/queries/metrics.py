@@ -101,7 +101,7 @@ _SAMPLES = f"""SELECT machine, epoch(observed_at) AS at, avg(reading) AS value
                  SELECT unnest($nodes) AS node, generate_subscripts($nodes, 1) - 1 AS machine
                ) USING (node)
                WHERE {_WITHIN} AND metric = $metric
-               GROUP BY ALL"""
+               GROUP BY ALL ORDER BY ALL"""
 
 
 class Stretch(NamedTuple):

@@ -31,7 +31,7 @@ def generate(folder: Path, n_rows: int) -> int:
         begin = _BEGIN_S + number * SECONDS
         duckdb.execute(
             f"""COPY (
-              SELECT make_timestamptz(s * 1000000) AS at, 'n' || n AS node, g::VARCHAR AS gpu,
+              SELECT make_timestamptz(s * 1000000) AS observed_at, 'n' || n AS node, g::VARCHAR AS gpu,
                 CASE WHEN m < 3 THEN 'counter_' || m || '_total' ELSE 'gauge_' || m END AS metric,
                 CASE WHEN m < 3 THEN ((s - {_BEGIN_S}) * (1 + (n + g) % 3))::DOUBLE
                   ELSE round(300 + 100 * random(), 1) END AS value
@@ -47,16 +47,18 @@ def bare(folder: Path) -> None:
     connection = duckdb.connect()
     connection.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
     files = f"read_parquet('{folder}/*.parquet')"
-    ((first, last),) = connection.execute(f"SELECT min(at), max(at) FROM {files}").fetchall()
+    ((first, last),) = connection.execute(
+        f"SELECT min(observed_at), max(observed_at) FROM {files}"
+    ).fetchall()
     for day in range((last.date() - first.date()).days + 1):
         for width in ("minute", "hour"):
             connection.execute(
                 f"""CREATE OR REPLACE TEMP TABLE by_{width} AS
-                    SELECT node, gpu, metric, date_trunc('{width}', at) AS begin_at, count(*),
-                      min(value), avg(value), max(value), arg_max(value, at), max(at),
+                    SELECT node, gpu, metric, date_trunc('{width}', observed_at) AS begin_at, count(*),
+                      min(value), avg(value), max(value), arg_max(value, observed_at), max(observed_at),
                       quantile_cont(value, [0.05, 0.5, 0.95, 0.99])
-                    FROM {files} WHERE at >= $1::TIMESTAMPTZ + to_days($2::INTEGER)
-                      AND at < $1::TIMESTAMPTZ + to_days($2::INTEGER + 1)
+                    FROM {files} WHERE observed_at >= $1::TIMESTAMPTZ + to_days($2::INTEGER)
+                      AND observed_at < $1::TIMESTAMPTZ + to_days($2::INTEGER + 1)
                     GROUP BY ALL""",
                 [first.replace(hour=0, minute=0, second=0), day],
             )
