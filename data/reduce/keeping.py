@@ -78,8 +78,8 @@ def left_out(
     jobs, samples = (sum(one[f"{of}_left_out"] for one in made) for of in ("jobs", "samples"))
     if samples:
         yield (
-            f"samples around {jobs:,} jobs are not kept, or those of the end of a day, for they "
-            f"are {samples:,} beyond {most:,} a day"
+            f"left out of the raw samples, of which at most {most:,} a day are kept: {samples:,}; "
+            f"jobs that have none therefore: {jobs:,}"
         )
     late = [
         day

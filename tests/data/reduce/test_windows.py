@@ -174,7 +174,7 @@ def test_what_is_too_much_is_left_out_and_told(tmp_path: Path, frame: pd.DataFra
     assert (first.windows["jobs"], first.windows["jobs_left_out"]) == (0, 1)
     assert first.windows["samples_left_out"] == 480
     assert (second.windows["jobs"], second.windows["jobs_left_out"]) == (1, 0)
-    assert "around 1 jobs are not kept" in "".join(result.notices)
+    assert "jobs that have none therefore: 1" in "".join(result.notices)
     fed(root, tmp_path / "out")
     with pytest.raises(DataError, match=r"of the nodes of job ended .* not kept"):
         machines(root, ENDED)
