@@ -35,7 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add(parser, "store")
     parser.add_argument("--cluster", metavar="NAME", help="of the store's metrics")
-    parser.add_argument("--job", metavar="ID", help="only the store's nodes of this job")
+    parser.add_argument(
+        "--job",
+        metavar="ID",
+        help="only the store's nodes of this job, in the last half hour in which it ran",
+    )
     parser.add_argument(
         "--minutes",
         type=options.whole,

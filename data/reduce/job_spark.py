@@ -24,7 +24,7 @@ from data.reduce.spark_scan import broken, quoted
 from data.reduce.spark_session import spark_errors, spark_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     import ibis.expr.types as ir
@@ -61,6 +61,9 @@ class SparkJobs:
         self._session.stop()
         self._texts.close()
         shutil.rmtree(self._aside, ignore_errors=True)
+
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Nothing: each is read by itself."""
 
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the records of a partition."""

@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.current import replace_file
@@ -16,7 +17,6 @@ from data.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -42,6 +42,8 @@ class Surveyed:
     metrics: list[str]
     columns: list[str] = field(default_factory=list)
     """Of accounting those that it has."""
+    ends: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Cluster as the rows state it -> day -> time of the last kept row."""
 
     @property
     def kept(self) -> int:
@@ -61,7 +63,7 @@ class Done:
     inputs: dict[str, list[int]]
     """Path -> identity of what it was made from."""
     files: dict[str, list[str]]
-    """minutes, hours, changes -> files, below the folder."""
+    """minutes, hours, changes, windows, kept -> files, below the folder."""
     rows_in: int
     repeated: int
     """Samples of a series and time of which another one counts."""
@@ -73,6 +75,9 @@ class Done:
     """The same of this day."""
     superseded: dict[str, int] = field(default_factory=dict)
     """Records that gave way to another one, by reason."""
+    windows: dict[str, Any] = field(default_factory=dict)
+    """Of the raw samples that are kept: `mark` of the jobs, `jobs` with samples, `jobs_left_out`
+    and `samples_left_out`, for they are too many."""
 
 
 @dataclass
@@ -82,6 +87,8 @@ class Manifest:
     kind: str
     zone: str
     cluster: str | None
+    of_jobs: bool = False
+    """Whether raw samples around jobs are kept."""
     inputs: dict[str, Surveyed] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     """Path -> why it could not be read at all."""
@@ -108,7 +115,9 @@ class Manifest:
 
     def files(self, kind: str) -> list[str]:
         """Files of minutes, hours or changes, by day."""
-        return [name for _, done in sorted(self.partitions.items()) for name in done.files[kind]]
+        return [
+            name for _, done in sorted(self.partitions.items()) for name in done.files.get(kind, ())
+        ]
 
 
 def kind_of(head: str) -> str | None:
@@ -129,8 +138,11 @@ def files_of(folder: Path, manifest: Manifest, kind: str) -> list[Path]:
     Raises
     ------
     SourceError
-        Where one is not there.
+        Where one is not there, or lies elsewhere: a manifest may be anybody's.
     """
+    for name in manifest.files(kind):
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise SourceError(f"{NAME} names {name}, which is not in its folder: reduce again")
     files = [folder / name for name in manifest.files(kind)]
     missing = next((path for path in files if not path.is_file()), None)
     if missing is not None:
@@ -170,6 +182,7 @@ def _parsed(said: Mapping[str, Any]) -> Manifest:
         said["kind"],
         said["zone"],
         said["cluster"],
+        bool(said.get("of_jobs")),
         {path: Surveyed(**one) for path, one in said["inputs"].items()},
         dict(said["refused"]),
         {day: Done(**one) for day, one in said["partitions"].items()},

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import ibis
 
-from data.errors import DataError
+from data.errors import DataError, SourceError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
-from data.reduce.engine import CHANGES, HOURS, MINUTES, Written, last_hash, surveyed
-from data.reduce.spark_scan import broken, scanned
+from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Written, last_hash, surveyed
+from data.reduce.spark_scan import broken, likeness, scanned
 from data.reduce.spark_session import reason_of, spark_errors, spark_session
+from data.reduce.windows import wanted_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from data.reduce.engine import Found, Period
     from data.reduce.inputs import Partition
     from data.reduce.manifest import Surveyed
+    from data.reduce.windows import Windows
 
 MOST_ROWS = 2_000_000_000
 """Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
@@ -33,6 +37,9 @@ _SAMPLE = ", ".join([*(f"{name} STRING" for name in metrics.SERIES), "at_us BIGI
 _KIND = "metric STRING, is_counter BOOLEAN, unit STRING, holds_at_most DOUBLE"
 _COLUMNS = ", ".join(metrics.SCANNED)
 _NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
+_WANTED = ", ".join(
+    f"{name} {'STRING' if kind == 'string' else 'BIGINT'}" for name, kind in metrics.WANTED.items()
+)
 
 
 class SparkEngine:
@@ -44,8 +51,15 @@ class SparkEngine:
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
         self._aside, self._cluster = aside.absolute(), cluster
+        self._windows: Windows | None = None
         self._session = spark_session("faultline reduce", zone, master)
         self._aside.mkdir(parents=True)
+        parallel = self._session.sparkContext.defaultParallelism
+        self._session.conf.set("spark.sql.shuffle.partitions", parallel)  # not 200 tasks for a sum
+        self._likeness: dict[str, str] = {}
+        self._frames: dict[tuple[str, ...], Any] = {}
+        self._surveyed: dict[str, Surveyed] = {}
+        self._lasts: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
 
@@ -54,22 +68,54 @@ class SparkEngine:
         self._session.stop()
         shutil.rmtree(self._aside, ignore_errors=True)
 
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Counts the rows of those that are alike at once: each job of Spark takes its time."""
+        for alike in self._alike(partitions):
+            if len(alike) > 1:
+                with suppress(SourceError):  # which of them it is comes out one by one
+                    self._surveyed |= self._survey(alike)
+
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the rows of a partition."""
+        if partition.path not in self._surveyed:
+            self._surveyed |= self._survey([partition])
+        return self._surveyed.pop(partition.path)
+
+    def _survey(self, partitions: Sequence[Partition]) -> dict[str, Surveyed]:
+        """Path -> what the partition holds, of some that are alike."""
         width = metrics.HOUR_US
         hour = f"at_us - ((at_us % {width}) + {width}) % {width}"
-        frame = scanned(self._session, partition, self._cluster)
-        frame.createOrReplaceTempView("partition_read")
+        self._scanned(partitions).createOrReplaceTempView("partition_read")
         try:
             rows = self._session.sql(
-                f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
+                f"""SELECT path, verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
                       CASE WHEN verdict IS NULL THEN metric END AS metric, count(*) AS n,
-                      count_if(is_local) AS n_local
-                    FROM partition_read GROUP BY 1, 2, 3"""
+                      count_if(is_local) AS n_local, cluster, max(at_us) AS last_us
+                    FROM partition_read GROUP BY 1, 2, 3, 4, cluster"""
             ).collect()
         except spark_errors() as error:
-            raise broken(partition, error) from None
-        return surveyed(partition.identity, [tuple(row) for row in rows])
+            raise broken(partitions[0], error) from None
+        of_path: dict[str, list[tuple[Any, ...]]] = {one.path: [] for one in partitions}
+        for url, *row in rows:
+            path = unquote(urlsplit(url).path) if len(partitions) > 1 else partitions[0].path
+            of_path[path].append(tuple(row))
+        return {one.path: surveyed(one.identity, of_path[one.path]) for one in partitions}
+
+    def _alike(self, partitions: Sequence[Partition]) -> list[list[Partition]]:
+        """Partitions by what they have in common."""
+        groups: dict[tuple[str, str], list[Partition]] = {}
+        for one in partitions:
+            if one.path not in self._likeness:
+                self._likeness[one.path] = likeness(one)
+            groups.setdefault((one.form, self._likeness[one.path]), []).append(one)
+        return list(groups.values())
+
+    def _scanned(self, partitions: Sequence[Partition]) -> Any:
+        """A frame of the rows of partitions that are alike; to make one takes jobs of its own."""
+        paths = tuple(one.path for one in partitions)
+        if paths not in self._frames:
+            self._frames[paths] = scanned(self._session, partitions, self._cluster)
+        return self._frames[paths]
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on."""
@@ -116,8 +162,45 @@ class SparkEngine:
             HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
             CHANGES: _sql(metrics.changes),
         }
+        if self._windows is not None:
+            self._want(self._windows, period)
+            files[WINDOWS] = _sql(metrics.kept)
         written = {name: self._write(query, out / name) for name, query in files.items()}
         return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
+
+    def want(self, windows: Windows | None) -> None:
+        """From here on samples of these windows are kept, too."""
+        self._windows = windows
+
+    def _want(self, windows: Windows, period: Period) -> None:
+        """View `wanted`: the stretches of the nodes of the samples."""
+        hosts = self._session.sql("SELECT DISTINCT cluster, node FROM series").collect()
+        columns = wanted_columns(windows, [tuple(host) for host in hosts], period)
+        rows = list(zip(*(columns[name].tolist() for name in metrics.WANTED), strict=True))
+        self._session.createDataFrame(rows, _WANTED).createOrReplaceTempView("wanted")
+
+    def places(self, parts: Sequence[Path]) -> list[tuple[int, int]]:
+        """Samples by place in files of windows."""
+        if not parts:
+            return []
+        counted = self._parts(parts).groupBy("place").count()
+        return [tuple(row) for row in counted.collect()]
+
+    def join(self, parts: Sequence[Path], last_place: int, path: Path) -> int:
+        """Writes the samples up to a place of files of windows to one; how many."""
+        if not parts:
+            return 0
+        self._parts(parts).createOrReplaceTempView("windows")
+        columns = ", ".join(metrics.SERIES)
+        return self._write(
+            f"""SELECT {columns}, at_us, value FROM windows WHERE place <= {last_place}
+                ORDER BY {columns}, at_us""",
+            path,
+        )
+
+    def _parts(self, parts: Sequence[Path]) -> Any:
+        """Rows of files of windows."""
+        return self._session.read.parquet(*(str(path.absolute()) for path in parts))
 
     def keep_last(self, since_us: int) -> None:
         """Keeps the last samples of the counters that were reduced, from a time on."""
@@ -141,6 +224,9 @@ class SparkEngine:
         if not minutes:
             return []
         files = [str(path.absolute()) for path in minutes]
+        asked = (*files, since_us)
+        if asked in self._lasts:  # the day before was the last that was made
+            return self._lasts[asked]
         self._session.read.parquet(*files).createOrReplaceTempView("minutes_before")
         rows = self._session.sql(
             f"""SELECT {_COLUMNS} FROM (
@@ -148,13 +234,14 @@ class SparkEngine:
                   FROM minutes_before WHERE last_us >= {since_us} AND at_least IS NOT NULL
                   GROUP BY 1, 2, 3, 4, 5)"""
         ).collect()
-        return [tuple(row) for row in rows]
+        self._lasts = {asked: [tuple(row) for row in rows]}
+        return self._lasts[asked]
 
     def _view(self, found: Found, period: Period, share: tuple[int, int]) -> None:
         """View `scanned`: the kept rows of a period."""
         whole = None
-        for partition in found.partitions:
-            frame = scanned(self._session, partition, self._cluster).where(
+        for alike in self._alike(found.partitions):
+            frame = self._scanned(alike).where(
                 f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
             )
             frame = frame.select(*metrics.SCANNED)

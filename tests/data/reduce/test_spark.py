@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from data.errors import DataError
-from tests.data.reduce.samples import content, reduced, same, samples, written
+from data.reduce.windows import JobWindow
+from tests.data.reduce.samples import EPOCH, content, reduced, same, samples, written
 from tests.spark_master import Running, free_port, running
 
-KINDS = ("minutes", "hours", "changes")
+KINDS = ("minutes", "hours", "changes", "windows", "kept")
 
 
 def test_spark_without_java_is_refused_in_a_line(
@@ -26,6 +27,20 @@ def test_spark_without_java_is_refused_in_a_line(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(DataError, match="no Java, which Spark runs on: install"):
         reduced(tmp_path / "out", path, engine="spark")
+
+
+class Ends:
+    """A job on a node that ended in the first hour."""
+
+    def marks(self) -> dict[str, str]:
+        """The day has a job."""
+        return {"2026-01-05": "one"}
+
+    def windows(self, day: str) -> list[JobWindow]:
+        """Its last half hour."""
+        end_us = round(EPOCH.timestamp() * 1e6) + 2_400_000_000
+        job = JobWindow("a", ["n1"], end_us - 1_800_000_000, end_us)
+        return [job] if day == "2026-01-05" else []
 
 
 @pytest.fixture
@@ -50,13 +65,16 @@ def test_spark_gives_what_duckdb_gives_and_again_when_a_worker_is_killed(
     frame = samples(hours=3.0, step_s=30)
     frame["observed_at"] = frame["observed_at"].astype("datetime64[us, UTC]")
     inputs = [
-        written(frame.iloc[k::3], tmp_path / f"{k}.{form}")
-        for k, form in enumerate(("parquet", "csv", "jsonl"))
+        written(frame.iloc[k::5], tmp_path / f"{k}{form}")
+        for k, form in enumerate((" a.parquet", ".parquet", ".csv", " b.csv", ".jsonl"))
     ]
-    by_duckdb = reduced(tmp_path / "duckdb", *inputs)
-    stated: dict[str, Any] = {"engine": "spark", "master": master.url}
+    by_duckdb = reduced(tmp_path / "duckdb", *inputs, jobs=Ends())
+    stated: dict[str, Any] = {"engine": "spark", "master": master.url, "jobs": Ends()}
     by_spark = reduced(tmp_path / "spark", *inputs, **stated)
     assert by_spark.manifest.inputs == by_duckdb.manifest.inputs
+    kept = [by.manifest.partitions["2026-01-05"].windows for by in (by_duckdb, by_spark)]
+    assert kept[0] == kept[1]
+    assert kept[0]["jobs"] == 1
     equal(tmp_path / "spark", tmp_path / "duckdb")
     killed = Timer(5.0, master.workers[0].kill)
 
