@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from analytics.nodes.draining import BackTest, WithoutThem
+    from analytics.nodes.lemons import JudgedNode
     from app.answers.nodes.judged_nodes import ClusterVerdicts
     from app.ask import Ask
     from app.words.terms import Term
@@ -156,9 +157,12 @@ def summary(
     }
 
 
-def ranked(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
-    """Every node as JSON prints it, lemons by what draining them saves first; no back-test."""
-    return rows_ranked(ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL))
+def ranked(
+    ask: Ask, selection: Selection, *, days: float = WINDOW_DAYS, conf_level: float = CONF_LEVEL
+) -> list[JudgedNode]:
+    """Every node, lemons by what draining them saves first; no back-test."""
+    found = ask(verdicts, selection, days=days, conf_level=conf_level)
+    return [of.nodes[at] for of, at in _in_order(found)]
 
 
 def standing_out(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
@@ -167,11 +171,10 @@ def standing_out(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     found = ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL)
     listed = (
         _outline(of, at, Told(of, at))
-        for of in found
-        for at, node in enumerate(of.nodes)
-        if node.verdict in LISTED
+        for of, at in _in_order(found)
+        if of.nodes[at].verdict in LISTED
     )
-    return sorted(filter(stands_out, listed), key=_rank)
+    return list(filter(stands_out, listed))
 
 
 def stands_out(row: dict[str, Any]) -> bool:
@@ -180,8 +183,9 @@ def stands_out(row: dict[str, Any]) -> bool:
 
 
 def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
-    """The nodes of all clusters in that order."""
-    return sorted((row for of in found for row in _rows(of)), key=_rank)
+    """The nodes of all clusters in that order, as JSON prints them."""
+    signals = {id(of): _signals(of) for of in found}
+    return [_row(of, at, signals[id(of)][at]) for of, at in _in_order(found)]
 
 
 def of_node(
@@ -194,7 +198,7 @@ def of_node(
     for of in ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL):
         for at, each in enumerate(of.nodes):
             if (each.cluster, each.node) == (cluster, node):
-                row = _row(of, at)
+                row = _row(of, at, _signals(of)[at])
                 if row["verdict"] not in LISTED and not ask(hosts.used, cluster, node):
                     return None
                 shown = tuple(c for c in OF_ONE if row["verdict"] in LISTED or c is not _SAVES)
@@ -210,14 +214,19 @@ def _verdict(row: dict[str, Any]) -> str:
     return f"{words}, out of service at the end" if words and row["is_out"] else words
 
 
+_ORDER = {verdict: at for at, verdict in enumerate((*LISTED, "fine", "front end", "unknown"))}
 SHEET = (
     "cluster", "node", "verdict", "score", "ratio", "expected", "saved_gpu_hours", "reasons",
     "action", "command",
 )  # fmt: skip
 
 
-def _rows(of: ClusterVerdicts) -> Iterator[dict[str, Any]]:
-    return (_row(of, at) for at in range(len(of.nodes)))
+def _signals(of: ClusterVerdicts) -> list[dict[Any, Any]]:
+    """Signals of each node; None where they are not known."""
+    return [
+        {key: None if value != value else value for key, value in row.items()}
+        for row in of.signals.to_dict("records")
+    ]
 
 
 def _outline(of: ClusterVerdicts, at: int, told: Told | None) -> dict[str, Any]:
@@ -234,7 +243,7 @@ def _outline(of: ClusterVerdicts, at: int, told: Told | None) -> dict[str, Any]:
     }
 
 
-def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
+def _row(of: ClusterVerdicts, at: int, signals: dict[Any, Any]) -> dict[str, Any]:
     """What is known of one node, as JSON prints it."""
     node = of.nodes[at]
     told = Told(of, at) if node.verdict in LISTED else None
@@ -242,9 +251,7 @@ def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
         **_outline(of, at, told),
         "ratio": node.ratio,
         "expected": node.expected,
-        "signals": {
-            key: None if value != value else value for key, value in of.signals.iloc[at].items()
-        },
+        "signals": signals,
         "action": told.action if told else None,
         "failing_days": node.failing_days,
         "quiet_days": node.quiet_days,
@@ -253,11 +260,18 @@ def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
     }
 
 
-def _rank(row: dict[str, Any]) -> tuple[int, float, float, str]:
-    """Lemons by what draining them saves, then those to be watched, then all others by score."""
-    order = (*LISTED, "fine", "front end", "unknown").index(row["verdict"])
-    saved: Estimate | None = row["saved_gpu_hours"]
-    return order, -((saved.value if saved else 0.0) or 0.0), -(row["score"] or 0.0), row["node"]
+def _in_order(found: Sequence[ClusterVerdicts]) -> list[tuple[ClusterVerdicts, int]]:
+    """The places of all nodes, lemons by what draining them saves, then those to be watched, then
+    all others by score."""
+
+    def rank(place: tuple[ClusterVerdicts, int]) -> tuple[int, float, float, str]:
+        of, at = place
+        node = of.nodes[at]
+        saved = of.saved.get(at) if node.verdict in LISTED else None
+        value = 0.0 if saved is None else saved.value or 0.0
+        return _ORDER[node.verdict], -value, -(node.score or 0.0), node.node
+
+    return sorted(((of, at) for of in found for at in range(len(of.nodes))), key=rank)
 
 
 def _sentence(rows: Sequence[dict[str, Any]], days: float, seen: Sight) -> str:
