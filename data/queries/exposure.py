@@ -230,8 +230,7 @@ def whole_days(store: Store, selection: Selection) -> tuple[int, int]:
         until = _day(selection.to_at) - 1
     if selection.account is not None or until - first < LEAST_DAYS:
         return 0, 0
-    ((n_jobs,),) = store.rows("SELECT count(*) FROM jobs")
-    if n_jobs < running_time.LEAST_JOBS:
+    if store.n_rows("jobs") < running_time.LEAST_JOBS:
         return 0, 0
     return first, until
 
@@ -294,6 +293,12 @@ def node_failures(store: Store, selection: Selection) -> Columns:
     """Failures known without jobs, one row each; those that hit one thing, which is no node, within
     one hour are one incident.
     """
+    if not store.n_rows("node_failures"):
+        return empty(
+            **dict.fromkeys(("cluster", "key", "node", "hit", "incident_id"), "O"),
+            **dict.fromkeys(("failed_at", "day"), "M8[us]"),
+            repair_minutes="f8",
+        )
     columns = store.columns(
         f"""SELECT cluster, failure_key AS key, start_at AS failed_at,
               {local_day("start_at")} AS day, node, hit, repair_minutes,
@@ -312,6 +317,8 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
 
     It is NaN where no inventory says which nodes there are.
     """
+    if not store.n_rows("node_failures"):
+        return empty(cluster="O", day="M8[us]", exposure_node_days="f8")
     columns = store.columns(
         f"""WITH {node_days_of(selection)},
             known AS (SELECT cluster, count(DISTINCT node) AS n_nodes FROM nodes
@@ -321,6 +328,14 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
         selection.parameters,
     )
     return {**columns, "day": dates(columns["day"])}
+
+
+_OF_LOGGED = f"""UNION ALL
+              SELECT cluster, node, NULL, CAST(days * {DAY_US} AS BIGINT)
+              FROM logged_day JOIN (SELECT DISTINCT cluster, node FROM nodes
+                                    WHERE source <> 'observed' AND node IS NOT NULL)
+              USING (cluster)"""
+"""Of `node_exposure`: time of nodes where failures are known without jobs."""
 
 
 @kept
@@ -334,8 +349,9 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
     """
     some = selection.partition is not None or selection.account is not None
     chosen = "SEMI JOIN chosen USING (cluster, attempt_key)" if some else ""
+    logged = store.n_rows("node_failures")
     return store.columns(
-        f"""WITH {node_days_of(selection)},
+        f"""WITH {f"{node_days_of(selection)}," if logged else ""}
             chosen AS (SELECT cluster, attempt_key FROM jobs WHERE {_CHOSEN.where(selection)}),
             held AS NOT MATERIALIZED (
               FROM job_nodes {chosen} WHERE start_at IS NOT NULL AND {_HELD.where(selection)}),
@@ -352,11 +368,7 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
                 CASE WHEN runs THEN run_us END
               FROM (SELECT *, {_RUN_US} AS run_us FROM rest) rest
               JOIN jobs USING (cluster, attempt_key)
-              UNION ALL
-              SELECT cluster, node, NULL, CAST(days * {DAY_US} AS BIGINT)
-              FROM logged_day JOIN (SELECT DISTINCT cluster, node FROM nodes
-                                    WHERE source <> 'observed' AND node IS NOT NULL)
-              USING (cluster)),
+              {_OF_LOGGED if logged else ""}),
             whole AS (
               SELECT cluster, node, sum(gpu_us) AS gpu_us, sum(node_us) AS node_us
               FROM part GROUP BY cluster, node),
@@ -379,6 +391,8 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
 
 def repair_minutes(store: Store, selection: Selection) -> Floats:
     """Minutes down of each failure of a node in the period whose repair is known."""
+    if not store.n_rows("node_failures"):
+        return empty(repair_minutes="f8")["repair_minutes"]
     columns = store.columns(
         f"""SELECT repair_minutes FROM node_failures
             WHERE {_NODES_FAILED.where(selection)} AND start_at IS NOT NULL AND repair_minutes >= 0
@@ -386,6 +400,13 @@ def repair_minutes(store: Store, selection: Selection) -> Floats:
         selection.parameters,
     )
     return columns["repair_minutes"]
+
+
+def empty(**types: str) -> Columns:
+    """Columns without rows, by their types."""
+    import numpy as np  # here: whoever has rows gets arrays from the database
+
+    return {name: np.empty(0, dtype=kind) for name, kind in types.items()}
 
 
 def dates(days: NDArray[Any]) -> NDArray[np.datetime64]:
