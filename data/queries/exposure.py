@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
 from analytics.frames import DEFINITION
-from data import running_time
 from data.definitions import FAILED_BY
 from data.filters import Filter
+from data.queries.whole_days import whole_days
 from data.running_time import DAY_US, days_held, local_day, midnight_us
 from data.said import ARRANGED, FAILED_ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from analytics.arrays import Bools, Floats
     from analytics.frames import Columns
     from data.filters import Selection
+    from data.queries.whole_days import WholeDays
     from data.store import Store
 
 P = ParamSpec("P")
@@ -78,10 +77,9 @@ def _room(columns: Columns) -> int:
     return max(LEAST_ROOM, _n_rows(columns))
 
 
-EVER = (-1_000_000, 1_000_000)
-"""Days, since 1970-01-01, that no record is before or after."""
-LEAST_DAYS = 7
-"""Of fewer whole days rows are the quicker way."""
+LEAST_DAYS = 5
+"""Whole days from which on running time comes from sums: half of what its rows cost is their
+split into days."""
 _RAN = Filter(overlaps=("start_at", "end_at"), of="jobs")
 _KEPT_OF = Filter(columns=("cluster", "partition"), of="running_time")
 _FAILED = Filter(within="failed_at")
@@ -188,10 +186,10 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     from the sums of `running_time`; those at its ends, attempts that still run, short periods and
     those of an account from rows. Both are whole microseconds.
     """
-    first, until = whole_days(store, selection)
+    whole = whole_days(store, selection, LEAST_DAYS)
     partition = "partition" if by_partition else "NULL"
     columns = store.columns(
-        f"""WITH {attempts_of(selection, _beside(selection, first, until))},
+        f"""WITH {attempts_of(selection, _beside(whole))},
             {days_held("cluster, partition, units, of_node, runs")},
             part AS (
               SELECT * EXCLUDE (runs) FROM held
@@ -214,41 +212,22 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
               running_days * units / of_node AS exposure_node_days
             FROM summed JOIN clusters USING (cluster)
             ORDER BY cluster, partition, units, of_node, day""",
-        selection.rows.parameters | {"first_day": first, "until_day": until},
+        selection.rows.parameters
+        | {"first_day": whole.first, "until_day": whole.until}
+        | {"begun_at": whole.begun_at, "ended_at": whole.ended_at},
     )
     return {**columns, "day": dates(columns["day"])}
 
 
-def whole_days(store: Store, selection: Selection) -> tuple[int, int]:
-    """The first day, and the one after the last, that lie in the period wherever a cluster stands:
-    numbers since 1970-01-01. None do where only rows tell the time asked for.
-    """
-    first, until = EVER
-    if selection.from_at is not None:
-        first = _day(selection.from_at) + 2  # clocks are up to 14 hours before those of UTC
-    if selection.to_at is not None:
-        until = _day(selection.to_at) - 1
-    if selection.account is not None or until - first < LEAST_DAYS:
-        return 0, 0
-    if store.n_rows("jobs") < running_time.LEAST_JOBS:
-        return 0, 0
-    return first, until
-
-
-def _day(time: datetime) -> int:
-    """Number of the day of a time in UTC."""
-    return (time.astimezone(UTC).date() - date(1970, 1, 1)).days
-
-
-def _beside(selection: Selection, first: int, until: int) -> str:
+def _beside(days: WholeDays) -> str:
     """Condition for attempts whose time the sums of whole days do not hold alone."""
-    if first == until:
+    if not days.found:
         return "true"
     ends = ["end_at IS NULL"]
-    if selection.from_at is not None:
-        ends.append(f"epoch_us(start_at) < {first + 1} * {DAY_US}")
-    if selection.to_at is not None:
-        ends.append(f"epoch_us(end_at) > {until - 1} * {DAY_US}")
+    if days.begun_at is not None:
+        ends.append("start_at < $begun_at")
+    if days.ended_at is not None:
+        ends.append("end_at > $ended_at")
     return f"({' OR '.join(ends)})"
 
 
