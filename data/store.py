@@ -41,6 +41,7 @@ class Store:
         self._lock = threading.Lock()
         self._arranged: Arranged | None = None
         self._has_decisions: bool | None = None
+        self._n_rows: dict[str, int] = {}
         with told_of(self.path):
             self._connection = duckdb.connect(
                 str(self.path),
@@ -108,6 +109,12 @@ class Store:
             written = "SELECT 1 FROM failures WHERE derived_cause IS NOT NULL LIMIT 1"
             self._has_decisions = bool(self.said.decided() or self.rows(written))
         return self._has_decisions
+
+    def n_rows(self, table: str) -> int:
+        """Rows of a table: what is asked of an empty one need not be planned."""
+        if table not in self._n_rows:
+            ((self._n_rows[table],),) = self.rows(f"SELECT count(*) FROM {table}")
+        return self._n_rows[table]
 
     def frame(self, sql: str, parameters: dict[str, Any] | None = None) -> pd.DataFrame:
         """Rows of a query as a frame; the parameters that it names are bound."""
