@@ -40,14 +40,15 @@ def bursts(events: pd.DataFrame) -> pd.DataFrame:
     ----------
     events : DataFrame
         Columns cluster, event_id, node, observed_at (UTC), check_name, severity (info, warning,
-        critical, fatal or null); optional gpu, xid, sxid, source, cause, domain, message. Events
-        without a time or a node form no burst.
+        critical, fatal or null); optional gpu, xid, sxid, source, cause, domain, message, and
+        n_records (how many records an event stands for; null for one). Events without a time or a
+        node form no burst.
 
     Returns
     -------
     DataFrame
         One row a burst, in order of time: burst_id (the event_id of its first event: stable when
-        later events arrive), the columns of the key, first_at, last_at, n (events), severity (the
+        later events arrive), the columns of the key, first_at, last_at, n (records), severity (the
         worst seen), worst_at (when it was first seen), and of its first event the optional
         columns given.
 
@@ -90,7 +91,7 @@ def bursts(events: pd.DataFrame) -> pd.DataFrame:
     found.insert(0, "burst_id", events["event_id"].to_numpy()[first])
     found["first_at"] = times(at[first])
     found["last_at"] = times(at[by_burst[begins + sizes - 1]])
-    found["n"] = sizes
+    found["n"] = np.add.reduceat(_weights(events)[by_burst], begins) if n_bursts else sizes
     found["severity"] = np.array([*SEVERITIES, None], dtype=object)[worst]
     found["worst_at"] = times(worst_at)
     return found.iloc[_in_time(at[first], found["burst_id"])].reset_index(drop=True)
@@ -111,6 +112,14 @@ def burst_numbers(events: pd.DataFrame) -> Ints:
     number = np.full(len(events), -1, dtype=np.int64)
     number[inside[order]] = np.cumsum(starts) - 1
     return number
+
+
+def _weights(events: pd.DataFrame) -> Ints:
+    """How many records each event stands for."""
+    if "n_records" not in events.columns:
+        return np.ones(len(events), dtype=np.int64)
+    found: Ints = events["n_records"].fillna(1).to_numpy(dtype=np.int64)
+    return found
 
 
 def _in_time(at: Ints, ids: pd.Series) -> NDArray[np.intp]:

@@ -28,15 +28,19 @@ EXAMPLE = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The records, the engine and the folder."""
     parser.add_argument(
-        "kind", choices=("metrics", "jobs"), metavar="KIND", help="metrics, or jobs (accounting)"
+        "kind",
+        choices=("metrics", "events", "jobs"),
+        metavar="KIND",
+        help="metrics, events or jobs (accounting)",
     )
     parser.add_argument(
         "inputs",
         nargs="+",
         metavar="INPUT",
         help="Parquet, CSV or JSON lines: of metrics node, metric, at, value, and gpu, labels and "
-        "cluster where there are; of jobs the columns of sacct, and the text of sacct -P too; "
-        "files, folders and patterns",
+        "cluster where there are; of events node, at, check_name or xid, and message, gpu, "
+        "severity and more where there are, and logs that `faultline ingest` knows; of jobs the "
+        "columns of sacct, and the text of sacct -P; files, folders and patterns",
     )
     parser.add_argument(
         "--out",
@@ -88,36 +92,18 @@ def run(arguments: argparse.Namespace) -> int:
     with _jobs(arguments.jobs) as jobs:
         request = _request(arguments, zone, jobs)
         if arguments.dry_run:
-            terminal.print_record(_estimate(arguments.kind, request), arguments.format)
+            from data.reduce.estimate import estimate
+
+            terminal.print_record(estimate(request), arguments.format)
             return 0
-        result = _reduce(arguments.kind, request)
+        from data.reduce.records import reduce_records
+
+        result = reduce_records(request)
     terminal.progress_done()
     for text in result.notices:
         terminal.notice(f"faultline reduce: {text}")
     terminal.print_record(_record(result), arguments.format)
     return 2 if result.manifest.refused else 0
-
-
-def _estimate(kind: str, request: Request) -> dict[str, Any]:
-    """What a reduction would read and take."""
-    if kind == "jobs":
-        from data.reduce.job_estimate import estimate_jobs
-
-        return estimate_jobs(request)
-    from data.reduce.estimate import estimate
-
-    return estimate(request)
-
-
-def _reduce(kind: str, request: Request) -> Reduced:
-    """Brings a reduction up to its inputs."""
-    if kind == "jobs":
-        from data.reduce.job_running import reduce_jobs
-
-        return reduce_jobs(request)
-    from data.reduce.running import reduce_metrics
-
-    return reduce_metrics(request)
 
 
 @contextmanager
@@ -146,6 +132,7 @@ def _request(arguments: argparse.Namespace, zone: str | None, jobs: JobEnds | No
     return Request(
         tuple(arguments.inputs),
         Path(arguments.out),
+        arguments.kind,
         arguments.cluster,
         zone,
         engine=arguments.engine,
@@ -163,8 +150,8 @@ def _record(result: Reduced) -> dict[str, Any]:
         "skipped_by_reason": dict(manifest.total("skipped")),
         "rejected_by_reason": dict(manifest.total("rejected")),
         "rows_in": sum(done.rows_in for done in manifest.partitions.values()),
-        "rows_out": manifest.rows_out(result.counted),
-        "rows_out_by_kind": {kind: manifest.rows_out(kind) for kind in result.kinds},
+        "rows_out": manifest.rows_out(result.kind.main),
+        "rows_out_by_kind": {kind: manifest.rows_out(kind) for kind in result.kind.files},
         "repeated": sum(done.repeated for done in manifest.partitions.values()),
         **_windows(manifest),
         "partitions": len(manifest.partitions),

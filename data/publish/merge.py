@@ -81,7 +81,7 @@ def merge(
                   SELECT {rule.content} FROM {table} WHERE rowid <= {top} AND {alike})"""
         ).fetchall()
         changed -= n_known
-    find = _find_superseded_jobs if table == "jobs" else _find_superseded
+    find = _FINDS.get(table, _find_superseded)
     if find(connection, rule, top, alike):
         if touched is not None:
             old = f"rowid IN (SELECT id FROM superseded WHERE id <= {top})"
@@ -157,7 +157,8 @@ def _find_superseded(
               ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS "last_{name}" """
         for name in rule.stated
     )
-    later = "".join(f'"{name}" IS NULL, "{name}" <> "last_{name}", ' for name in rule.stated)
+    later = f'"{rule.weight}" IS NOT NULL, ' if rule.weight else ""
+    later += "".join(f'"{name}" IS NULL, "{name}" <> "last_{name}", ' for name in rule.stated)
     later += f'"{rule.later}" DESC NULLS LAST, ' if rule.later else ""
     ((n_superseded,),) = connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE superseded AS
@@ -221,6 +222,30 @@ def _find_superseded_jobs(
               SELECT cluster, attempt_key FROM superseded WHERE id <= {top})"""
     )
     return int(n_superseded)
+
+
+def _find_superseded_events(
+    connection: duckdb.DuckDBPyConnection, rule: Records, top: int, alike: str
+) -> int:
+    """Temporary table superseded: the same, and all records of older versions of a burst."""
+    if not _find_superseded(connection, rule, top, alike):
+        connection.execute("CREATE OR REPLACE TEMP TABLE superseded (id BIGINT)")
+    connection.execute(
+        f"""INSERT INTO superseded
+            WITH changed AS (
+              SELECT cluster, burst, max(burst_version) AS newest FROM health_events
+              WHERE burst IN (SELECT burst FROM health_events WHERE rowid > {top})
+              GROUP BY ALL HAVING min(burst_version) < newest)
+            SELECT event.rowid FROM health_events event JOIN changed
+              ON changed.burst = event.burst AND changed.cluster IS NOT DISTINCT FROM event.cluster
+            WHERE burst_version < newest AND event.rowid NOT IN (SELECT id FROM superseded)"""
+    )
+    ((n_superseded,),) = connection.execute("SELECT count(*) FROM superseded").fetchall()
+    return int(n_superseded)
+
+
+_FINDS = {"jobs": _find_superseded_jobs, "health_events": _find_superseded_events}
+"""Table -> what finds its superseded rows, where that is no matter of the key alone."""
 
 
 def _insert_job_nodes(connection: duckdb.DuckDBPyConnection, top: int) -> int:

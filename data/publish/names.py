@@ -31,7 +31,8 @@ _ROWS = {name: f"FROM {name}" for name in _PLACES} | {
     "nodes": "FROM nodes WHERE source = 'inventory'"
 }
 _SEEN = {
-    name: f"SELECT '{name}', cluster, {NODE_AS_WRITTEN} AS name, node, count(*) {rows} GROUP BY ALL"
+    name: f"""SELECT '{name}', cluster, {NODE_AS_WRITTEN} AS name, node,
+      {tables()[name].n_records} {rows} GROUP BY ALL"""
     for name, rows in _ROWS.items()
 } | {
     "jobs": """SELECT 'job_nodes', cluster, failed_node, NULL, 0 FROM jobs

@@ -246,7 +246,10 @@ def node_history(
              SELECT 'health_event' AS kind, event_id AS key, observed_at AS start_at,
                CAST(NULL AS TIMESTAMPTZ) AS end_at,
                CASE WHEN xid IS NOT NULL THEN 'xid ' || xid WHEN sxid IS NOT NULL
-                 THEN 'sxid ' || sxid ELSE check_name END AS what, severity, message AS text
+                 THEN 'sxid ' || sxid ELSE check_name END AS what, severity,
+               CASE WHEN n_records > 1 THEN concat_ws(' ', message,
+                   '(and ' || (n_records - 1) || ' more like it within a minute)')
+                 ELSE message END AS text
              FROM health_events WHERE {of_cluster(cluster)} AND node = $node
              UNION ALL
              SELECT 'node_event', node || ' ' || strftime(start_at, '%Y-%m-%dT%H:%M:%SZ'), start_at,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.said import ARRANGED
+from data.tables.node_events import HEALTH_EVENTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +139,7 @@ def nodes_with(store: Store, code: str, *, limit: int) -> pd.DataFrame:
     """Nodes on which `XID 79` or the like was seen, the latest first: node, n_times, last_at."""
     kind, _, number = code.partition(" ")
     return store.frame(
-        f"""SELECT node, count(*) AS n_times, max(observed_at) AS last_at, cluster
+        f"""SELECT node, {HEALTH_EVENTS.n_records} AS n_times, max(observed_at) AS last_at, cluster
             FROM health_events WHERE {kind.lower()} = $number AND node IS NOT NULL
             GROUP BY node, cluster ORDER BY last_at DESC, node LIMIT {int(limit)}""",
         {"number": int(number)},

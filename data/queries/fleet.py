@@ -175,7 +175,7 @@ def without_cluster(store: Store) -> list[Homeless]:
 
 
 _HOMELESS = " UNION ALL ".join(
-    f"""SELECT '{name}', count(*), count(DISTINCT {table.host_or_job}),
+    f"""SELECT '{name}', {table.n_records}, count(DISTINCT {table.host_or_job}),
           coalesce(list_slice(list_sort(list(DISTINCT {table.host_or_job})
             FILTER ({table.host_or_job} IS NOT NULL)), 1, 10), []), cluster_from, cluster
         FROM {name} WHERE cluster_from IN ('none', 'several') GROUP BY cluster_from, cluster"""

@@ -16,6 +16,7 @@ from data.hostlist import HostListError, expand
 from data.queries.efficiency import has_ledger
 from data.queries.exposure import node_exposure
 from data.said import VERDICTS
+from data.tables.node_events import HEALTH_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -195,7 +196,7 @@ out AS (
   WHERE cluster = $cluster AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at)),
 seen AS (
   SELECT node, severity IN ('critical', 'fatal') AS grave, min(observed_at) AS seen_at,
-    count(*) AS n,
+    {HEALTH_EVENTS.n_records} AS n,
     CASE WHEN count(coalesce(xid, sxid)) = 0 THEN 'checks' END AS only_checks,
     array_to_string(list_sort(list(DISTINCT coalesce('XID ' || xid, 'SXid ' || sxid, check_name))),
       ', ') AS code

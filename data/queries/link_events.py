@@ -34,7 +34,7 @@ def grave(store: Store, selection: Selection, since_at: datetime) -> pd.DataFram
               AND cluster IS NOT NULL AND node IS NOT NULL
               AND source IS DISTINCT FROM 'scheduler' AND {_CLUSTER.where(selection)}
             GROUP BY cluster, node, source, check_name, xid, sxid, severity,
-              epoch(observed_at) // {SLOT_S}
+              epoch_us(observed_at) // ({SLOT_S} * 1000000)
             ORDER BY cluster, node, first_at, check_name, xid, sxid""",
         selection.parameters | {"since_at": since_at},
     )

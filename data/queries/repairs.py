@@ -9,6 +9,7 @@ from data.queries.exposure import failures_of, node_exposure, node_failures_of
 from data.queries.fact_rates import held_of
 from data.running_time import DAY_US
 from data.said import ARRANGED
+from data.tables.node_events import HEALTH_EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,11 +162,11 @@ def serials(store: Store, nodes: Sequence[Key]) -> dict[Key, list[str]]:
 def observations(store: Store, nodes: Sequence[Key]) -> dict[Key, list[str]]:
     """Critical and fatal observations on nodes by kind and GPU, the most frequent first."""
     found: list[Any] = store.rows(
-        """WITH asked AS (SELECT unnest(CAST($clusters AS VARCHAR[])) AS cluster,
+        f"""WITH asked AS (SELECT unnest(CAST($clusters AS VARCHAR[])) AS cluster,
              unnest(CAST($nodes AS VARCHAR[])) AS node),
            seen AS (
              SELECT cluster, node, coalesce('XID ' || xid, 'SXid ' || sxid, check_name, 'event')
-               || coalesce(' on ' || gpu, '') AS said, count(*) AS n
+               || coalesce(' on ' || gpu, '') AS said, {HEALTH_EVENTS.n_records} AS n
              FROM health_events SEMI JOIN asked USING (cluster, node)
              WHERE severity IN ('critical', 'fatal') GROUP BY ALL)
            SELECT cluster, node, list(n || ' x ' || said ORDER BY n DESC, said)[:5]

@@ -141,6 +141,9 @@ def attempts(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
 def events(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
     """What was observed on nodes of a run while its attempts ran there, in order of time.
 
+    What is told several times within a minute stands there once, with its first time and its least
+    message, so that a storm is no more than it says, whether or not it was reduced before it came.
+
     Columns node, gpu, observed_at, source, check_name, severity, xid, message.
     """
     return store.frame(
@@ -149,14 +152,16 @@ def events(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
               FROM jobs WHERE cluster = $cluster AND start_at IS NOT NULL
                 AND (coalesce(run_id, job_id) = $run OR attempt_key IN (
                   SELECT attempt_key FROM training_metrics WHERE {_OF_RUN})))
-            SELECT DISTINCT event.node, event.gpu, event.observed_at, event.source,
-              event.check_name, event.severity, event.xid, event.message
+            SELECT event.node, event.gpu, min(event.observed_at) AS observed_at, event.source,
+              event.check_name, event.severity, event.xid, min(event.message) AS message
             FROM ran
             JOIN job_nodes AS held ON held.cluster = $cluster
               AND held.attempt_key = ran.attempt_key
             JOIN health_events AS event ON event.cluster = $cluster AND event.node = held.node
               AND event.observed_at >= ran.start_at AND event.observed_at < ran.end_at
-            ORDER BY event.observed_at, event.node""",
+            GROUP BY event.node, event.gpu, event.source, event.check_name, event.severity,
+              event.xid, date_trunc('minute', event.observed_at)
+            ORDER BY observed_at, event.node, event.gpu, event.check_name, event.xid""",
         _named(cluster, run_id),
     )
 

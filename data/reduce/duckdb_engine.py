@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import ibis
@@ -14,8 +14,9 @@ from data.errors import DataError
 from data.metric_kinds import metric_kind
 from data.publish.schema import literal
 from data.reduce import metrics
-from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Written, last_hash, surveyed
+from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Found, Written, last_hash, surveyed
 from data.reduce.inputs import CSV, PARQUET
+from data.reduce.plan import HOUR_US
 from data.reduce.scan import scan, shape_of, told_of
 from data.reduce.windows import wanted_columns
 
@@ -25,17 +26,15 @@ if TYPE_CHECKING:
 
     import ibis.expr.types as ir
 
-    from data.reduce.engine import Found, Period
+    from data.reduce.engine import Period
     from data.reduce.inputs import Partition
     from data.reduce.manifest import Surveyed
-    from data.reduce.scan import Shape
     from data.reduce.windows import Windows
 
 MOST_ROWS = 20_000_000
 """Samples that are reduced at once: what bounds the memory."""
 _NAMED = 3
 """Files that are named in a message."""
-_SERIES = ", ".join(metrics.SERIES)
 _STATED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
 _NO_SAMPLE = f"""SELECT {", ".join(f"'' AS {name}" for name in metrics.SERIES)},
   0::BIGINT AS at_us, 0::DOUBLE AS value LIMIT 0"""
@@ -49,15 +48,23 @@ _CROWDED = """SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (bit_count(sec
 class DuckDBEngine:
     """Reads partitions, and reduces their samples; what it lays aside goes with it."""
 
+    most_rows = MOST_ROWS
+    scanned: Collection[str] = tuple(metrics.SCANNED)
+    """Columns of rows as they are scanned."""
+    alike: Collection[str] = metrics.SERIES
+    """Those that rows which are reduced together have in common."""
+    named = "metric"
+    """The one of which a survey lists the values."""
+
     def __init__(self, aside: Path, zone: str, cluster: str | None) -> None:
-        self.most_rows = MOST_ROWS
-        self._aside, self._cluster = aside, cluster
+        self._aside, self._zone, self._cluster = aside, zone, cluster
         self._aside.mkdir(parents=True)
         self._connection = duckdb.connect(config={"temp_directory": str(aside / "spilled")})
         self._connection.execute(f"SET TimeZone = {literal(zone)}")
         self._connection.execute("SET preserve_insertion_order = false")
         self._windows: Windows | None = None
-        self._shapes: dict[str, Shape] = {}
+        self.told: list[str] = []
+        self._shapes: dict[str, Any] = {}
         self._unfolded: dict[str, Path] = {}
 
     def close(self) -> None:
@@ -76,12 +83,12 @@ class DuckDBEngine:
         SourceError
             Where it cannot be read.
         """
-        width = metrics.HOUR_US
+        width = HOUR_US
         hour = f"at_us - ((at_us % {width}) + {width}) % {width}"
         with told_of(partition.path):
             rows = self._connection.execute(
                 f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
-                      CASE WHEN verdict IS NULL THEN metric END AS metric, count(*),
+                      CASE WHEN verdict IS NULL THEN {self.named} END AS named, count(*),
                       count(*) FILTER (is_local), cluster, max(at_us)
                     FROM ({self._rows(partition)}) GROUP BY ALL ORDER BY ALL"""
             ).fetchall()
@@ -89,19 +96,28 @@ class DuckDBEngine:
 
     def count(self, paths: Sequence[str]) -> int:
         """Rows of Parquet, as the files say."""
-        return rows_of(self._connection, paths)
+        return count_of(self._connection, paths)
 
     def sample(self, partition: Partition, n_rows: int) -> Partition:
         """A partition of the first rows of one, laid aside."""
         path = self._aside / "sample.parquet"
         with told_of(partition.path):
-            query = scan(self._shape(partition), [partition.path], self._cluster)
+            query = self._scan(self._shape(partition), [partition.path])
             self._connection.execute(
                 f"COPY ({query} LIMIT {n_rows}) TO {literal(str(path))} (FORMAT parquet)"
             )
         found = partition._replace(path=str(path), form=CSV)  # read as what a text unfolds to
         self._unfolded[found.path] = path
         return found
+
+    def try_out(self, sample: Partition, out: Path) -> int:
+        """Reduces a sample as a whole to files in `out`; the rows that it holds."""
+        found = self.survey(sample)
+        hours = [int(begin) for begin in found.hours]
+        if hours:
+            self.begin(found.metrics, [], 0)
+            self.reduce(Found([sample], ()), (min(hours), max(hours) + HOUR_US), (0, 1), out)
+        return found.rows
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on.
@@ -141,21 +157,21 @@ class DuckDBEngine:
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """The same, with DuckDB's own errors."""
         self._view(found, period, share)
-        self._table("series", _sql(metrics.series))
-        self._table("samples", _sql(metrics.samples))
-        self._table("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+        self._table("series", sql_of(metrics.series))
+        self._table("samples", sql_of(metrics.samples))
+        self._table("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
         ((n_rows, crowded),) = self._connection.execute(_CROWDED).fetchall()
         n_once = self._keep_once() if crowded else n_rows
-        self._table("increased", _sql(metrics.increases))
-        self._table("hours", _sql(metrics.aggregates, metrics.HOUR_US))
+        self._table("increased", sql_of(metrics.increases))
+        self._table("hours", sql_of(metrics.aggregates, metrics.HOUR_US))
         files = {
-            MINUTES: _sql(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
-            HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
-            CHANGES: _sql(metrics.changes),
+            MINUTES: sql_of(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
+            HOURS: sql_of(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
+            CHANGES: sql_of(metrics.changes),
         }
         if self._windows is not None:
             self._want(self._windows, period)
-            files[WINDOWS] = _sql(metrics.kept)
+            files[WINDOWS] = sql_of(metrics.kept)
         written = {name: self._write(query, out / name) for name, query in files.items()}
         return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
 
@@ -182,23 +198,23 @@ class DuckDBEngine:
         if not parts:
             return 0
         return self._write(
-            f"""SELECT {_SERIES}, at_us, value FROM {_files(parts)}
-                WHERE place <= {last_place} ORDER BY {_SERIES}, at_us""",
+            f"""SELECT {", ".join(metrics.SERIES)}, at_us, value FROM {_files(parts)}
+                WHERE place <= {last_place} ORDER BY {", ".join(metrics.SERIES)}, at_us""",
             path,
         )
 
     def _keep_once(self) -> int:
         """Leaves one sample a series and time, and makes the minutes anew; how many there are."""
-        self._table("kept_once", _sql(metrics.once))
+        self._table("kept_once", sql_of(metrics.once))
         self._table("samples", "FROM kept_once")
         self._connection.execute("DROP TABLE kept_once")
-        self._table("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+        self._table("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
         ((n_once,),) = self._connection.execute("SELECT count(*) FROM samples").fetchall()
         return int(n_once)
 
     def keep_last(self, since_us: int) -> None:
         """Keeps the last samples of the counters that were reduced, from a time on."""
-        last = f"SELECT * FROM ({_sql(metrics.last_of_counters)}) WHERE at_us >= {since_us}"
+        last = f"SELECT * FROM ({sql_of(metrics.last_of_counters)}) WHERE at_us >= {since_us}"
         self._connection.execute(f"INSERT INTO ended {last}")
 
     def pass_on(self) -> None:
@@ -211,21 +227,21 @@ class DuckDBEngine:
         partitions, clean = found
         texts = [partition for partition in partitions if partition.form != PARQUET]
         scans = [self._scan_texts(texts)] if texts else []
-        alike: defaultdict[tuple[Shape, bool], list[str]] = defaultdict(list)
+        alike: defaultdict[tuple[Any, bool], list[str]] = defaultdict(list)
         for partition in partitions:
             if partition.form == PARQUET:
                 is_clean = partition.path in clean
                 alike[self._shape(partition), is_clean].append(partition.path)
         for (shape, is_clean), paths in alike.items():
-            scans.append(scan(shape, paths, self._cluster, period, is_clean=is_clean))
-        columns = ", ".join(metrics.SCANNED)
+            scans.append(self._scan(shape, paths, period, is_clean=is_clean))
+        columns = ", ".join(self.scanned)
         union = " UNION ALL ".join(
             f"""SELECT {columns} FROM ({query}) WHERE verdict IS NULL
                 AND at_us >= {period[0]} AND at_us < {period[1]}"""
             for query in scans
         )
         k, n = share
-        part = f" WHERE hash({_SERIES}) % {n} = {k}" if n > 1 else ""
+        part = f" WHERE hash({', '.join(self.alike)}) % {n} = {k}" if n > 1 else ""
         self._connection.execute(
             f"CREATE OR REPLACE TEMP VIEW scanned AS SELECT * FROM ({union}){part}"
         )
@@ -238,19 +254,33 @@ class DuckDBEngine:
     def _rows(self, partition: Partition) -> str:
         """A query of all rows of a partition."""
         if partition.form == PARQUET:
-            return scan(self._shape(partition), [partition.path], self._cluster)
+            return self._scan(self._shape(partition), [partition.path])
         return self._scan_texts([partition])
 
-    def _shape(self, partition: Partition) -> Shape:
+    def _shape(self, partition: Partition) -> Any:
         if partition.path not in self._shapes:
-            self._shapes[partition.path] = shape_of(self._connection, partition)
+            self._shapes[partition.path] = self._shape_of(partition)
         return self._shapes[partition.path]
+
+    def _shape_of(self, partition: Partition) -> Any:
+        return shape_of(self._connection, partition)
+
+    def _scan(
+        self,
+        shape: Any,
+        paths: Sequence[str],
+        period: Period | None = None,
+        *,
+        is_clean: bool = False,
+    ) -> str:
+        """A query of the rows of partitions of one shape: `scanned`, `verdict` and `is_local`."""
+        return scan(shape, paths, self._cluster, period, is_clean=is_clean)
 
     def _unfold(self, partition: Partition) -> Path:
         """Parquet of a text's rows."""
         if partition.path not in self._unfolded:
             path = self._aside / f"text-{len(self._unfolded)}.parquet"
-            query = scan(self._shape(partition), [partition.path], self._cluster)
+            query = self._scan(self._shape(partition), [partition.path])
             with told_of(partition.path):
                 self._connection.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet)")
             self._unfolded[partition.path] = path
@@ -270,12 +300,12 @@ class DuckDBEngine:
 
 
 @cache
-def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
+def sql_of(question: Callable[..., ir.Table], *asked: str | int) -> str:
     """An expression as DuckDB takes it; ibis takes longer for it than DuckDB for a small answer."""
     return str(ibis.to_sql(question(*asked), dialect="duckdb"))
 
 
-def rows_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> int:
+def count_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> int:
     """Rows of Parquet, as the files say."""
     ((n_rows,),) = connection.execute(
         f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"

@@ -19,6 +19,8 @@ MINUTES, HOURS, CHANGES = "minutes", "hours", "changes"
 """What is written: aggregates, and the samples of the gauge of XIDs at which it changes."""
 WINDOWS, KEPT = "windows", "kept"
 """Raw samples that are kept, and of which stretches of which nodes these are all."""
+BURSTS = "bursts"
+"""What is written of events."""
 REJECTED, SKIPPED = "rejected: ", "skipped: "
 """How a verdict on a row begins; NULL where the row is kept."""
 NO_LAST = "none"
@@ -51,6 +53,10 @@ class Surveying(Protocol):
 
     most_rows: int
     """Rows that it reduces at once."""
+
+    @property
+    def told(self) -> Sequence[str]:
+        """What has to be known of what was read."""
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -105,6 +111,9 @@ class Engine(Surveying, Protocol):
 class Sampling(Protocol):
     """An engine that reduces a sample of what is to be reduced."""
 
+    most_rows: int
+    """Rows that it reduces at once."""
+
     def close(self) -> None:
         """Lets go of everything."""
 
@@ -113,6 +122,9 @@ class Sampling(Protocol):
 
     def sample(self, partition: Partition, n_rows: int) -> Partition:
         """A partition of the first rows of one, laid aside."""
+
+    def try_out(self, sample: Partition, out: Path) -> int:
+        """Reduces a sample as a whole to files in `out`; the rows that it holds."""
 
 
 def last_hash(rows: Collection[tuple[object, ...]]) -> str:

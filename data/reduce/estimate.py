@@ -8,36 +8,26 @@ import time
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from data.reduce.duckdb_engine import MOST_ROWS, DuckDBEngine
-from data.reduce.engine import Found
-from data.reduce.inputs import PARQUET, TABLES, Forms, Partition, partitions, unpacked
-from data.reduce.plan import HOUR_US
-from data.reduce.running import Request, opened
+from data.reduce.engines import duckdb_engine
+from data.reduce.inputs import PARQUET, partitions, unpacked
+from data.reduce.kinds import KINDS
+from data.reduce.running import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from data.reduce.engine import Sampling
+    from data.reduce.inputs import Partition
+    from data.reduce.running import Request
 
 SAMPLE_ROWS = 1_000_000
 _SAMPLE_BYTES = 1 << 20
 _KIB = 1024
 
 
-class Trial(NamedTuple):
-    """How a kind of reduction is tried."""
-
-    kind: str
-    forms: Forms
-    most_rows: int
-    started: Callable[[Path, str, str | None], Sampling]
-    reduce: Callable[[Any, Partition, Path], int]
-    """Reduces a sample to a folder; the rows that it holds."""
-
-
-def estimate(request: Request, trial: Trial | None = None) -> dict[str, Any]:
+def estimate(request: Request) -> dict[str, Any]:
     """Files, bytes and rows that are new or changed, with the seconds and memory they would take.
 
     The largest file's first million rows are reduced, and time and memory taken as proportional to
@@ -49,9 +39,8 @@ def estimate(request: Request, trial: Trial | None = None) -> dict[str, Any]:
     DataError
         Where the inputs or the folder cannot be used.
     """
-    trial = trial or METRICS
-    given = partitions(request.inputs, request.out, trial.forms)
-    manifest = opened(request, trial.kind)
+    given = partitions(request.inputs, request.out, KINDS[request.kind].forms)
+    manifest = opened(request)
     known = manifest.inputs
     new = [
         one
@@ -72,13 +61,13 @@ def estimate(request: Request, trial: Trial | None = None) -> dict[str, Any]:
         return told
     with TemporaryDirectory() as folder:
         aside = Path(folder) / secrets.token_hex(4)
-        with closing(trial.started(aside, manifest.zone, manifest.cluster)) as engine:
-            n_rows = _rows(engine, filled)
+        with closing(duckdb_engine(aside, manifest)) as engine:
+            n_rows, most_rows = _rows(engine, filled), request.most_rows or engine.most_rows
             largest = max(filled, key=lambda one: one.size)
-            measured = _measured(engine, trial, largest, Path(folder))
+            measured = _measured(engine, largest, Path(folder))
     n_sample, seconds, base, taken = measured
     if n_sample:
-        held = min(n_rows, request.most_rows or trial.most_rows)
+        held = min(n_rows, most_rows)
         told["seconds_estimated"] = round(seconds * n_rows / n_sample, 1)
         told["memory_bytes_estimated"] = round(base + taken * held / n_sample)
     return told | {"rows_estimated": n_rows, "sample_rows": n_sample}
@@ -99,31 +88,15 @@ def _lines(partition: Partition) -> int:
         return int(n_lines * partition.size / max(1, packed.tell()))
 
 
-def _measured(
-    engine: Sampling, trial: Trial, partition: Partition, folder: Path
-) -> tuple[int, float, int, int]:
+def _measured(engine: Sampling, partition: Partition, folder: Path) -> tuple[int, float, int, int]:
     """Rows of a sample, the seconds that it takes, the memory before it, and what it adds."""
     base = _peak()
     began = time.monotonic()
     sample = engine.sample(partition, SAMPLE_ROWS)
-    n_rows = trial.reduce(engine, sample, folder)
+    n_rows = engine.try_out(sample, folder)
     return n_rows, time.monotonic() - began, base, _peak() - base
-
-
-def _of_metrics(engine: DuckDBEngine, sample: Partition, folder: Path) -> int:
-    """Reduces samples of metrics."""
-    found = engine.survey(sample)
-    hours = [int(begin) for begin in found.hours]
-    if hours:
-        engine.begin(found.metrics, [], 0)
-        period = min(hours), max(hours) + HOUR_US
-        engine.reduce(Found([sample], ()), period, (0, 1), folder)
-    return found.rows
 
 
 def _peak() -> int:
     """The most memory that this process took, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB
-
-
-METRICS = Trial("metrics", TABLES, MOST_ROWS, DuckDBEngine, _of_metrics)

@@ -14,7 +14,7 @@ from data.errors import SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-PARQUET, CSV, JSON = "parquet", "csv", "json"
+PARQUET, CSV, JSON, TEXT = "parquet", "csv", "json", "text"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """How s3://bucket begins, also as a path, of which two slashes are one."""
 _PACKED = (".gz", ".zst")
@@ -35,6 +35,17 @@ TABLES = Forms(
      ".ndjson": JSON},
     "Parquet, CSV or JSON lines (.parquet, .csv, .tsv, .jsonl, .ndjson; .gz and .zst of texts)",
 )  # fmt: skip
+LOGS = Forms(
+    {**TABLES.by_ending, ".log": TEXT, ".txt": TEXT},
+    f"logs (.log, .txt) nor {TABLES.told}",
+    otherwise=TEXT,
+)
+ACCOUNTING = Forms(
+    {**TABLES.by_ending, ".txt": TEXT, ".log": TEXT, ".psv": TEXT, ".sacct": TEXT, ".out": TEXT},
+    "accounting (.txt, .log, .psv, .sacct and .out as sacct -P writes them; .parquet; .csv; .tsv; "
+    ".jsonl; .ndjson; .gz and .zst of texts)",
+    otherwise=TEXT,
+)
 
 
 class Partition(NamedTuple):

@@ -16,14 +16,15 @@ import ibis
 from data.ingest.reader import Options
 from data.publish.schema import literal
 from data.reduce import jobs
-from data.reduce.duckdb_engine import failed, rows_of
+from data.reduce.duckdb_engine import count_of, failed
 from data.reduce.engine import Found, Surveying
 from data.reduce.inputs import PARQUET, Partition, unpacked
 from data.reduce.job_choice import chosen_otherwise
 from data.reduce.job_columns import WRITTEN
 from data.reduce.job_scan import JobScan
 from data.reduce.job_texts import Unfolding
-from data.reduce.plan import day_of
+from data.reduce.kinds import JOBS
+from data.reduce.plan import UNKNOWN, day_of
 from data.reduce.scan import told_of
 
 if TYPE_CHECKING:
@@ -52,9 +53,6 @@ class OfDay(NamedTuple):
 class JobEngine(Surveying, Protocol):
     """An engine that reduces records of accounting."""
 
-    n_tied: int
-    """Records that were left beside others of their attempt, as nobody says of which cluster."""
-
     def reduce(
         self, found: Found, days: Collection[int | None], share: tuple[int, int], out: Path
     ) -> dict[str, OfDay]:
@@ -69,7 +67,7 @@ class DuckDBJobs:
 
     def __init__(self, aside: Path, zone: str, cluster: str | None) -> None:
         self.most_rows = MOST_ROWS
-        self.n_tied = 0
+        self._n_tied = 0
         self._aside = aside
         self._aside.mkdir(parents=True)
         self._options = Options(cluster, timezone=zone)
@@ -79,6 +77,11 @@ class DuckDBJobs:
         self._connection.execute(f"SET partitioned_write_flush_threshold = {_FLUSHED_ROWS}")
         self._unfolding = Unfolding(self._connection, aside, self._options)
         self._scan = JobScan(self._connection, self._options)
+
+    @property
+    def told(self) -> list[str]:
+        """What has to be known of what was reduced."""
+        return told_tied(self._n_tied)
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -99,7 +102,7 @@ class DuckDBJobs:
 
     def count(self, paths: Sequence[str]) -> int:
         """Rows of Parquet, as the files say."""
-        return rows_of(self._connection, paths)
+        return count_of(self._connection, paths)
 
     def sample(self, partition: Partition, n_rows: int) -> Partition:
         """A partition of the first rows of one, of a text its first lines, laid aside."""
@@ -117,6 +120,14 @@ class DuckDBJobs:
                 sample.writelines(islice(lines, n_rows + 1))
         told = path.stat()
         return Partition(str(path), partition.form, told.st_size, told.st_mtime_ns)
+
+    def try_out(self, sample: Partition, out: Path) -> int:
+        """Reduces a sample as a whole to files in `out`; the records that it holds."""
+        found = self.survey(sample)
+        days = [None if begin == UNKNOWN else int(begin) for begin in found.hours]
+        if days:
+            self.reduce(Found([sample], ()), days, (0, 1), out / JOBS)
+        return found.rows
 
     def reduce(
         self, found: Found, days: Collection[int | None], share: tuple[int, int], out: Path
@@ -163,7 +174,7 @@ class DuckDBJobs:
         self._table("contested_texts", said)
         texts = "FROM contested_texts"
         rows, n_left = chosen_otherwise(self._connection, self._options, texts)
-        self.n_tied += n_left
+        self._n_tied += n_left
         if rows:
             self._connection.executemany("INSERT INTO lost VALUES (?, ?, ?)", rows)
 
@@ -207,6 +218,15 @@ def of_days(
         )
         for day_us, n in sorted(counts)
     }
+
+
+def told_tied(n: int) -> list[str]:
+    """What to say of records that stay beside others, as nobody says of which cluster they are."""
+    told = (
+        f"{n:,} records that name no cluster differ from another one of their attempt and end as "
+        "it does: all stay, and a store takes one (pass --cluster)"
+    )
+    return [told] if n else []
 
 
 @cache

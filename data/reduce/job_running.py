@@ -8,81 +8,26 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from data.current import sync
 from data.reduce.engine import NO_LAST, Found
-from data.reduce.inputs import Partition, partitions
-from data.reduce.job_texts import FORMS
+from data.reduce.kinds import JOBS
 from data.reduce.manifest import Done
 from data.reduce.plan import UNKNOWN, Day, due
-from data.reduce.running import (
-    ASIDE,
-    DAY,
-    Reduced,
-    Request,
-    alone,
-    clear,
-    opened,
-    refuse_moved,
-    survey_inputs,
-    told_inputs,
-)
+from data.reduce.running import ASIDE, DAY, refuse_moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from data.reduce.inputs import Partition
     from data.reduce.job_engine import JobEngine
     from data.reduce.manifest import Manifest
-
-JOBS = "jobs"
-"""The kind of reduction, and of its files."""
+    from data.reduce.running import Reduced, Request
 
 
-def reduce_jobs(request: Request) -> Reduced:
-    """Brings a reduction of accounting up to its inputs: what is new or changed is read.
-
-    Raises
-    ------
-    DataError
-        Where another process reduces into the folder, or it holds another reduction.
-    SourceError
-        Where no input can be read, or one that is needed again is no longer given.
-    """
-    began = time.monotonic()
-    given = partitions(request.inputs, request.out, FORMS)
-    request.out.mkdir(parents=True, exist_ok=True)
-    with alone(request.out):
-        manifest = opened(request, JOBS)
-        manifest.save(request.out)  # from here on the folder is a reduction, wherever this ends
-        result = Reduced(manifest, (JOBS,), JOBS)
-        clear(request.out, manifest, (JOBS,))
-        engine = _started(request, manifest)
-        try:
-            survey_inputs(engine, request, given, result)
-            _make_days(engine, request, given, result)
-        finally:
-            engine.close()
-    result.notices += told_inputs(manifest, request)
-    result.seconds = time.monotonic() - began
-    return result
-
-
-def _started(request: Request, manifest: Manifest) -> JobEngine:
-    """The engine, which needs nothing of the other."""
-    aside = request.out / f"{ASIDE}{secrets.token_hex(4)}"
-    if request.engine == "spark":
-        from data.reduce.job_spark import SparkJobs
-
-        return SparkJobs(aside, manifest.zone, manifest.cluster, request.master)
-    from data.reduce.job_engine import DuckDBJobs
-
-    return DuckDBJobs(aside, manifest.zone, manifest.cluster)
-
-
-def _make_days(
+def make_days_of_jobs(
     engine: JobEngine, request: Request, given: Sequence[Partition], result: Reduced
 ) -> None:
     """Makes the days that are due, as many at once as the engine holds."""
@@ -99,11 +44,6 @@ def _make_days(
         _make(engine, request, given, some, result.manifest)
         result.days_done += [day.day for day in some]
     result.manifest.save(request.out)
-    if engine.n_tied:
-        result.notices.append(
-            f"{engine.n_tied:,} records that name no cluster differ from another one of their "
-            "attempt and end as it does: all stay, and a store takes one (pass --cluster)"
-        )
 
 
 def _together(days: Sequence[Day], most_rows: int) -> Iterator[list[Day]]:

@@ -16,7 +16,7 @@ from data.reduce import jobs
 from data.reduce.inputs import PARQUET
 from data.reduce.job_choice import chosen_otherwise
 from data.reduce.job_columns import WRITTEN
-from data.reduce.job_engine import DuckDBJobs, OfDay, of_days
+from data.reduce.job_engine import DuckDBJobs, OfDay, of_days, told_tied
 from data.reduce.job_scan import surveyed_jobs
 from data.reduce.job_spark_scan import DAY, KEPT, kept, read_texts, typed, written
 from data.reduce.spark_engine import SHUFFLED_BYTES
@@ -47,7 +47,7 @@ class SparkJobs:
 
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
-        self.n_tied = 0
+        self._n_tied = 0
         self._aside = aside.absolute()
         self._options = Options(cluster, timezone=zone)
         self._session = spark_session("faultline reduce", "UTC", master)
@@ -55,6 +55,11 @@ class SparkJobs:
         self._session.conf.set("spark.sql.shuffle.partitions", parallel)
         self._texts = DuckDBJobs(self._aside, zone, cluster)
         self._held: list[Any] = []
+
+    @property
+    def told(self) -> list[str]:
+        """What has to be known of what was reduced."""
+        return told_tied(self._n_tied)
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -156,7 +161,7 @@ class SparkJobs:
             connection.execute("SET TimeZone = 'UTC'")
             rows = f"SELECT * FROM read_parquet({literal(str(path / '*.parquet'))})"
             chosen, n_left = chosen_otherwise(connection, self._options, rows)
-        self.n_tied += n_left
+        self._n_tied += n_left
         return chosen
 
     def _view(self, found: Found, share: tuple[int, int]) -> None:

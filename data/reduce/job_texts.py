@@ -18,7 +18,7 @@ from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.reader import Options, Source
 from data.ingest.readers.schedulers import sacct
 from data.publish.schema import literal
-from data.reduce.inputs import CSV, JSON, PARQUET, TABLES, Forms, Partition
+from data.reduce.inputs import CSV, JSON, PARQUET, TEXT, Partition
 from data.reduce.job_columns import READ, known_columns
 from data.reduce.scan import json_keys, json_lines, pointer, quoted, told_of
 
@@ -30,14 +30,6 @@ if TYPE_CHECKING:
 
     from data.reduce.manifest import Surveyed
 
-TEXT = "sacct"
-"""Form of what `sacct -P` prints."""
-FORMS = Forms(
-    {**TABLES.by_ending, ".txt": TEXT, ".log": TEXT, ".psv": TEXT, ".sacct": TEXT, ".out": TEXT},
-    "accounting (.txt, .log, .psv, .sacct and .out as sacct -P writes them; .parquet; .csv; .tsv; "
-    ".jsonl; .ndjson; .gz and .zst of texts)",
-    otherwise=TEXT,
-)
 _DIVIDER = re.compile(r"\t|[^\w\s.%]+")
 """What may stand between the names of a header."""
 _FIELDS = {"MISSING COLUMNS": "too few fields", "TOO MANY COLUMNS": "too many fields"}

@@ -6,10 +6,8 @@ It alone says which files count: what it does not name was left by a run that en
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.current import replace_file
@@ -17,13 +15,13 @@ from data.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 NAME = "manifest.json"
 FORMAT = 1
 BEGINS = '{"faultline_reduction": '
 """How a manifest begins, by which it is recognised."""
 _CUT = 80
-_KIND = re.compile(re.escape(BEGINS) + r'\d+,\s*"kind": "(\w+)"')
 
 
 @dataclass(frozen=True)
@@ -118,36 +116,6 @@ class Manifest:
         return [
             name for _, done in sorted(self.partitions.items()) for name in done.files.get(kind, ())
         ]
-
-
-def kind_of(head: str) -> str | None:
-    """Of what a reduction is whose manifest begins so; None where it is none.
-
-    Examples
-    --------
-    >>> kind_of('{"faultline_reduction": 1, "kind": "jobs"')
-    'jobs'
-    """
-    found = _KIND.match(head)
-    return found[1] if found else None
-
-
-def files_of(folder: Path, manifest: Manifest, kind: str) -> list[Path]:
-    """The files of a kind.
-
-    Raises
-    ------
-    SourceError
-        Where one is not there, or lies elsewhere: a manifest may be anybody's.
-    """
-    for name in manifest.files(kind):
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise SourceError(f"{NAME} names {name}, which is not in its folder: reduce again")
-    files = [folder / name for name in manifest.files(kind)]
-    missing = next((path for path in files if not path.is_file()), None)
-    if missing is not None:
-        raise SourceError(f"{missing}: is absent, and {NAME} names it: copy the whole folder")
-    return files
 
 
 def load(folder: Path) -> Manifest | None:

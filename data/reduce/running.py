@@ -6,7 +6,6 @@ import fcntl
 import os
 import secrets
 import shutil
-import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,19 +14,9 @@ from typing import TYPE_CHECKING
 
 from data.current import sync
 from data.errors import DataError, SourceError
-from data.reduce.engine import (
-    CHANGES,
-    HOURS,
-    KEPT,
-    MINUTES,
-    NO_LAST,
-    WINDOWS,
-    Engine,
-    Found,
-    Surveying,
-)
-from data.reduce.inputs import Partition, partitions
+from data.reduce.engine import MINUTES, NO_LAST, Engine, Found, Surveying
 from data.reduce.keeping import Keeping, left_out, windows_of
+from data.reduce.kinds import KINDS, METRICS
 from data.reduce.manifest import Done, Manifest, load
 from data.reduce.plan import DAY_US, HOUR_US, Day, after, again, before, due, stretches
 from data.reduce.windows import MOST_KEPT
@@ -35,9 +24,10 @@ from data.reduce.windows import MOST_KEPT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from data.reduce.inputs import Partition
+    from data.reduce.kinds import Kind
     from data.reduce.windows import Jobs
 
-KINDS = (MINUTES, HOURS, CHANGES, WINDOWS, KEPT)
 ASIDE = ".aside-"
 DAY = "day="
 
@@ -48,8 +38,9 @@ class Request:
 
     inputs: tuple[str, ...]
     out: Path
+    kind: str = METRICS
     cluster: str | None = None
-    """Cluster of all samples; None where they name it or nobody does."""
+    """Cluster of all records; None where they name it or nobody does."""
     timezone: str | None = None
     """Zone of times that name none; None for UTC."""
     most_rows: int | None = None
@@ -69,13 +60,15 @@ class Reduced:
     """What became of it: rows_read = rows_kept + skipped + rejected, over all inputs so far."""
 
     manifest: Manifest
-    kinds: tuple[str, ...] = KINDS
-    counted: str = HOURS
-    """Of the kinds that of which the rows are told first."""
     days_done: list[str] = field(default_factory=list)
     """Days that this run made."""
     notices: list[str] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def kind(self) -> Kind:
+        """What was reduced."""
+        return KINDS[self.manifest.kind]
 
     @property
     def counts(self) -> Counter[str]:
@@ -90,48 +83,7 @@ class Reduced:
         )
 
 
-def reduce_metrics(request: Request) -> Reduced:
-    """Brings a reduction up to its inputs: what is new or changed is read, all else stays.
-
-    Raises
-    ------
-    DataError
-        Where another process reduces into the folder, or it holds another reduction.
-    SourceError
-        Where no input can be read, or one that is needed again is no longer given.
-    """
-    began = time.monotonic()
-    given = partitions(request.inputs, request.out)
-    request.out.mkdir(parents=True, exist_ok=True)
-    with alone(request.out):
-        manifest = opened(request)
-        manifest.save(request.out)  # from here on the folder is a reduction, wherever this ends
-        result = Reduced(manifest)
-        clear(request.out, manifest)
-        engine = _started(request, manifest)
-        try:
-            survey_inputs(engine, request, given, result)
-            _make_days(engine, request, given, result)
-        finally:
-            engine.close()
-    result.notices += told_inputs(manifest, request)
-    result.seconds = time.monotonic() - began
-    return result
-
-
-def _started(request: Request, manifest: Manifest) -> Engine:
-    """The engine, which needs nothing of the other."""
-    aside = request.out / f"{ASIDE}{secrets.token_hex(4)}"
-    if request.engine == "spark":
-        from data.reduce.spark_engine import SparkEngine
-
-        return SparkEngine(aside, manifest.zone, manifest.cluster, request.master)
-    from data.reduce.duckdb_engine import DuckDBEngine
-
-    return DuckDBEngine(aside, manifest.zone, manifest.cluster)
-
-
-def opened(request: Request, kind: str = "metrics") -> Manifest:
+def opened(request: Request) -> Manifest:
     """The reduction that the folder holds, or a new one.
 
     Raises
@@ -146,13 +98,14 @@ def opened(request: Request, kind: str = "metrics") -> Manifest:
             raise DataError(
                 f"{request.out}: holds files and no manifest of a reduction: name a new folder"
             )
-        return Manifest(kind, zone, request.cluster, request.jobs is not None)
+        return Manifest(request.kind, zone, request.cluster, request.jobs is not None)
     if manifest.of_jobs != (request.jobs is not None):
         made = "with" if manifest.of_jobs else "without"
         raise DataError(
             f"{request.out}: is a reduction {made} --jobs: say the same, or name another folder"
         )
-    if (manifest.kind, manifest.zone, manifest.cluster) != (kind, zone, request.cluster):
+    stated = (request.kind, zone, request.cluster)
+    if (manifest.kind, manifest.zone, manifest.cluster) != stated:
         raise DataError(
             f"{request.out}: is a reduction of {manifest.kind} with zone {manifest.zone} and "
             f"cluster {manifest.cluster or 'as stated'}: say the same, or name another folder"
@@ -196,7 +149,7 @@ def _refuse_changed(manifest: Manifest, given: Sequence[Partition]) -> None:
             raise SourceError(f"{manifest.refused[partition.path]}; it was reduced before")
 
 
-def _make_days(
+def make_days(
     engine: Engine, request: Request, given: Sequence[Partition], result: Reduced
 ) -> None:
     """Makes each day that is due, and the next where its counters count on from another end."""
@@ -208,11 +161,8 @@ def _make_days(
         day = todo.pop(min(todo))
         request.progress(f"{day.day}: {len(result.days_done) + 1:,} of {n_days:,} days")
         if day.late:
-            rows = sum(day.late.values())
-            result.notices.append(
-                f"{day.day}: {rows:,} samples of {', '.join(day.late)} came when the day was done: "
-                "it was made anew"
-            )
+            late = f"{sum(day.late.values()):,} {result.kind.called} of {', '.join(day.late)}"
+            result.notices.append(f"{day.day}: {late} came when the day was done: it was made anew")
         _make_day(engine, request, given, day, manifest, (marks or {}).get(day.day, ""))
         result.days_done.append(day.day)
         following = _following(manifest, day.day, given)
@@ -245,7 +195,7 @@ def _make_day(
         of_day = [partition for partition in given if partition.path in day.inputs]
         clean = {path for path in day.inputs if manifest.inputs[path].is_clean}
         earlier = manifest.partitions.get(before(day.day))
-        minutes = [out / name for name in earlier.files[MINUTES]] if earlier else []
+        minutes = [out / name for name in earlier.files.get(MINUTES, ())] if earlier else []
         names = {name for path in day.inputs for name in manifest.inputs[path].metrics}
         engine.begin(names, minutes, day.begin_us - HOUR_US)
         windows = windows_of(manifest, request.jobs, day) if request.jobs else None
@@ -258,9 +208,9 @@ def _make_day(
             files,
             counts["rows_in"],
             counts["repeated"],
-            {kind: counts[kind] for kind in KINDS},
+            {kind: counts[kind] for kind in KINDS[request.kind].files},
             earlier.last if earlier else NO_LAST,
-            engine.last([out / name for name in files[MINUTES]], last_us),
+            engine.last([out / name for name in files.get(MINUTES, ())], last_us),
             windows=keeping.told,
         )
     manifest.save(out)
@@ -274,7 +224,7 @@ def _write(
 ) -> tuple[dict[str, list[str]], Counter[str]]:
     """Files of a day, in their places, and how many rows they and the samples are."""
     run, out, number = secrets.token_hex(4), request.out, 0
-    files: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    files: dict[str, list[str]] = {kind: [] for kind in KINDS[request.kind].files}
     counts: Counter[str] = Counter()
     aside = out / f"{ASIDE}{run}"
     aside.mkdir()
@@ -330,12 +280,13 @@ def alone(out: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def clear(out: Path, manifest: Manifest, kinds: Sequence[str] = KINDS) -> None:
+def clear(out: Path, manifest: Manifest) -> None:
     """Removes what a run left that ended early."""
     for path in out.glob(f"{ASIDE}*"):
         shutil.rmtree(path)
     for path in out.glob(".manifest.json-*.part"):
         path.unlink()
+    kinds = KINDS[manifest.kind].files
     named = {name for kind in kinds for name in manifest.files(kind)}
     for kind in kinds:
         for path in (out / kind).glob(f"{DAY}*/*.parquet"):

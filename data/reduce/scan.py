@@ -51,14 +51,28 @@ def shape_of(connection: duckdb.DuckDBPyConnection, partition: Partition) -> Sha
     SourceError
         Where the file is empty, damaged, or lacks a column.
     """
+    keys, types = described(connection, partition)
+    columns = columns_of(partition.path, types)
+    return Shape(partition.form, columns, types[columns.at], keys)
+
+
+def described(
+    connection: duckdb.DuckDBPyConnection, partition: Partition
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Of JSON the keys of a partition, and the type of each of its columns.
+
+    Raises
+    ------
+    SourceError
+        Where the file is empty or damaged.
+    """
     if not partition.size:
         raise SourceError(f"{partition.path}: is empty: leave it out or write it again")
     with told_of(partition.path):
         keys = json_keys(connection, partition) if partition.form == JSON else ()
-        rows = _rows(partition.form, [partition.path], keys)
+        rows = rows_of(partition.form, [partition.path], keys)
         types = dict(row[:2] for row in connection.execute(f"DESCRIBE {rows}").fetchall())
-    columns = columns_of(partition.path, types)
-    return Shape(partition.form, columns, types[columns.at], keys)
+    return keys, types
 
 
 def scan(
@@ -83,17 +97,17 @@ def scan(
         return f"coalesce({stated if shape.form == PARQUET else f'trim({stated})'}, '')"
 
     at, within = quoted(found.at), "true"
-    if period is not None and shape.form == PARQUET and _is_zoned(shape.time_type):
+    if period is not None and shape.form == PARQUET and is_instant(shape.time_type):
         begin, end = (f"CAST(make_timestamptz({at_us}) AS {shape.time_type})" for at_us in period)
         within = f"{at} >= {begin} AND {at} < {end}"
     verdict = "CAST(NULL AS VARCHAR)" if is_clean else _VERDICT
     return f"""SELECT *, {verdict} AS verdict FROM (
       SELECT {literal(cluster) if cluster else text(found.cluster)} AS cluster,
         {text(found.node)} AS node, {text(found.gpu)} AS gpu, {text(found.metric)} AS metric,
-        {text(found.labels)} AS labels, {_time(at, shape.time_type)} AS at_us,
+        {text(found.labels)} AS labels, {micros_of(at, shape.time_type)} AS at_us,
         TRY_CAST({quoted(found.value)} AS DOUBLE) AS value,
-        {_is_local(at, shape.time_type)} AS is_local
-      FROM ({_rows(shape.form, paths, shape.keys)}) WHERE {within})"""
+        {names_no_zone(at, shape.time_type)} AS is_local
+      FROM ({rows_of(shape.form, paths, shape.keys)}) WHERE {within})"""
 
 
 @contextmanager
@@ -108,7 +122,7 @@ def told_of(path: str) -> Iterator[None]:
         raise SourceError(f"{path}: is damaged ({reason}): copy or write it again") from None
 
 
-def _rows(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:
+def rows_of(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:
     """A query of the rows as the files have them; of texts all columns are texts."""
     listed = ", ".join(map(literal, paths))
     if form == PARQUET:
@@ -155,7 +169,7 @@ def pointer(key: str) -> str:
     return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
-def _time(name: str, kind: str) -> str:
+def micros_of(name: str, kind: str) -> str:
     """Microseconds since 1970, NULL where it is no time: a time, its text, or a number since 1970.
 
     Of numbers the size tells the unit: seconds, or 10^3, 10^6, 10^9 times as many.
@@ -174,15 +188,15 @@ def _time(name: str, kind: str) -> str:
       ELSE epoch_us(TRY_CAST(replace({name}, ',', '.') AS TIMESTAMPTZ)) END"""
 
 
-def _is_zoned(kind: str) -> bool:
+def is_instant(kind: str) -> bool:
     """Whether a type of times is of instants, in microseconds or nanoseconds."""
     return kind.startswith("TIMESTAMP") and ("TIME ZONE" in kind or "TZ" in kind)
 
 
-def _is_local(name: str, kind: str) -> str:
+def names_no_zone(name: str, kind: str) -> str:
     """Whether a time names no zone."""
     if kind.startswith(("TIMESTAMP", "DATE")):
-        return str(not _is_zoned(kind)).lower()
+        return str(not is_instant(kind)).lower()
     if kind != "VARCHAR":
         return "false"
     return f"TRY_CAST({name} AS DOUBLE) IS NULL AND NOT regexp_matches({name}, {literal(_ZONED)})"

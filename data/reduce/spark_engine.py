@@ -48,9 +48,16 @@ class SparkEngine:
     Partitions and the folder of the reduction lie where every worker reaches them.
     """
 
+    scanned: Collection[str] = tuple(metrics.SCANNED)
+    """Columns of rows as they are scanned."""
+    alike: Collection[str] = metrics.SERIES
+    """Those that rows which are reduced together have in common."""
+    named = "metric"
+    """The one of which a survey lists the values."""
+
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
-        self._aside, self._cluster = aside.absolute(), cluster
+        self._aside, self._zone, self._cluster = aside.absolute(), zone, cluster
         self._windows: Windows | None = None
         self._session = spark_session("faultline reduce", zone, master)
         self._aside.mkdir(parents=True)
@@ -62,6 +69,8 @@ class SparkEngine:
         self._lasts: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
+        self.told: list[str] = []
+        self._unfolded: dict[str, Path] = {}
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -89,7 +98,7 @@ class SparkEngine:
         try:
             rows = self._session.sql(
                 f"""SELECT path, verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
-                      CASE WHEN verdict IS NULL THEN metric END AS metric, count(*) AS n,
+                      CASE WHEN verdict IS NULL THEN {self.named} END AS named, count(*) AS n,
                       count_if(is_local) AS n_local, cluster, max(at_us) AS last_us
                     FROM partition_read GROUP BY 1, 2, 3, 4, cluster"""
             ).collect()
@@ -114,8 +123,12 @@ class SparkEngine:
         """A frame of the rows of partitions that are alike; to make one takes jobs of its own."""
         paths = tuple(one.path for one in partitions)
         if paths not in self._frames:
-            self._frames[paths] = scanned(self._session, partitions, self._cluster)
+            self._frames[paths] = self._frame(partitions)
         return self._frames[paths]
+
+    def _frame(self, partitions: Sequence[Partition]) -> Any:
+        """The rows of partitions that are alike: `scanned`, `verdict`, `is_local` and `path`."""
+        return scanned(self._session, partitions, self._cluster)
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on."""
@@ -143,28 +156,28 @@ class SparkEngine:
         """The same, with Spark's own errors."""
         self._view(found, period, share)
         numbered = str(self._aside / "series")  # numbers stay what they are if a worker is lost
-        self._session.sql(_sql(metrics.series)).write.mode("overwrite").parquet(numbered)
+        self._session.sql(sql_of(metrics.series)).write.mode("overwrite").parquet(numbered)
         self._session.read.parquet(numbered).createOrReplaceTempView("series")
-        self._keep("samples", _sql(metrics.samples))
-        self._keep("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+        self._keep("samples", sql_of(metrics.samples))
+        self._keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
         n_rows, crowded = self._session.sql(
             "SELECT coalesce(sum(n), 0), count_if(bit_count(seconds) < n) FROM minutes"
         ).first()
         n_once = n_rows
         if crowded:
-            self._keep("samples", _sql(metrics.once))
-            self._keep("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+            self._keep("samples", sql_of(metrics.once))
+            self._keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
             n_once = self._session.table("samples").count()
-        self._keep("increased", _sql(metrics.increases))
-        self._keep("hours", _sql(metrics.aggregates, metrics.HOUR_US))
+        self._keep("increased", sql_of(metrics.increases))
+        self._keep("hours", sql_of(metrics.aggregates, metrics.HOUR_US))
         files = {
-            MINUTES: _sql(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
-            HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
-            CHANGES: _sql(metrics.changes),
+            MINUTES: sql_of(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
+            HOURS: sql_of(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
+            CHANGES: sql_of(metrics.changes),
         }
         if self._windows is not None:
             self._want(self._windows, period)
-            files[WINDOWS] = _sql(metrics.kept)
+            files[WINDOWS] = sql_of(metrics.kept)
         written = {name: self._write(query, out / name) for name, query in files.items()}
         return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
 
@@ -204,11 +217,9 @@ class SparkEngine:
 
     def keep_last(self, since_us: int) -> None:
         """Keeps the last samples of the counters that were reduced, from a time on."""
-        last = self._session.sql(_sql(metrics.last_of_counters)).where(f"at_us >= {since_us}")
+        last = self._session.sql(sql_of(metrics.last_of_counters)).where(f"at_us >= {since_us}")
         self._ended += [tuple(row) for row in last.select(*metrics.SCANNED).collect()]
-        for frame in self._kept:
-            frame.unpersist()
-        self._kept = []
+        self._let_go()
 
     def pass_on(self) -> None:
         """Counts on from the samples that were kept."""
@@ -244,14 +255,14 @@ class SparkEngine:
             frame = self._scanned(alike).where(
                 f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
             )
-            frame = frame.select(*metrics.SCANNED)
+            frame = frame.select(*self.scanned)
             whole = frame if whole is None else whole.unionAll(frame)
         wanted = sum(one.size for one in found.partitions) // SHUFFLED_BYTES
         parts = max(self._session.sparkContext.defaultParallelism, wanted)
         self._session.conf.set("spark.sql.shuffle.partitions", parts)
         k, n = share
         if whole is not None and n > 1:
-            whole = whole.where(f"pmod(hash({', '.join(metrics.SERIES)}), {n}) = {k}")
+            whole = whole.where(f"pmod(hash({', '.join(self.alike)}), {n}) = {k}")
         if whole is not None:
             whole.createOrReplaceTempView("scanned")
 
@@ -260,6 +271,12 @@ class SparkEngine:
         frame = self._session.sql(query).persist()
         frame.createOrReplaceTempView(name)
         self._kept.append(frame)
+
+    def _let_go(self) -> None:
+        """Lets go of the answers that are held."""
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept = []
 
     def _write(self, query: str, path: Path) -> int:
         """Writes rows to one file, none where there are none; how many."""
@@ -278,7 +295,7 @@ class SparkEngine:
 
 
 @cache
-def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
+def sql_of(question: Callable[..., ir.Table], *asked: str | int) -> str:
     """An expression as Spark takes it."""
     ibis.pyspark  # noqa: B018  registers options that the compiler asks for
     return str(ibis.to_sql(question(*asked), dialect="pyspark"))

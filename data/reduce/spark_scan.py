@@ -65,14 +65,7 @@ def scanned(session: Any, partitions: Sequence[Partition], cluster: str | None) 
         Where the file is empty, damaged, or lacks a column.
     """
     partition = partitions[0]
-    for each in partitions:
-        if not each.size:
-            raise SourceError(f"{each.path}: is empty: leave it out or write it again")
-    try:
-        rows = _rows(session, partitions)
-        types = dict(rows.dtypes)
-    except spark_errors() as error:
-        raise broken(partition, error) from None
+    rows, types = described(session, partitions)
     found = columns_of(partition.path, types)
 
     def text(column: str | None) -> str:
@@ -89,11 +82,29 @@ def scanned(session: Any, partitions: Sequence[Partition], cluster: str | None) 
         f"{text(found.gpu)} AS gpu",
         f"{text(found.metric)} AS metric",
         f"{text(found.labels)} AS labels",
-        f"{_time(at, kind)} AS at_us",
+        f"{micros_of(at, kind)} AS at_us",
         f"try_cast({quoted(found.value)} AS DOUBLE) AS value",
-        f"{_is_local(at, kind)} AS is_local",
+        f"{names_no_zone(at, kind)} AS is_local",
         "_metadata.file_path AS path",
     ).selectExpr("*", f"{_VERDICT} AS verdict")
+
+
+def described(session: Any, partitions: Sequence[Partition]) -> tuple[Any, dict[str, str]]:
+    """The rows of partitions that are alike, and the type of each of their columns.
+
+    Raises
+    ------
+    SourceError
+        Where a file is empty or damaged.
+    """
+    for each in partitions:
+        if not each.size:
+            raise SourceError(f"{each.path}: is empty: leave it out or write it again")
+    try:
+        rows = rows_of(session, partitions)
+        return rows, dict(rows.dtypes)
+    except spark_errors() as error:
+        raise broken(partitions[0], error) from None
 
 
 def broken(partition: Partition, error: Exception) -> SourceError:
@@ -101,7 +112,7 @@ def broken(partition: Partition, error: Exception) -> SourceError:
     return SourceError(f"{partition.path}: is damaged ({reason_of(error)}): copy or write it again")
 
 
-def _rows(session: Any, partitions: Sequence[Partition]) -> Any:
+def rows_of(session: Any, partitions: Sequence[Partition]) -> Any:
     """The rows as the files have them; of texts all columns are texts."""
     form, paths = partitions[0].form, [each.path for each in partitions]
     if form == PARQUET:
@@ -117,7 +128,7 @@ def _separator(partition: Partition) -> str:
     return max(",;\t|", key=likeness(partition).count)
 
 
-def _time(name: str, kind: str) -> str:
+def micros_of(name: str, kind: str) -> str:
     """Microseconds since 1970, NULL where it is no time, by the rules of `data.reduce.scan`."""
     if kind.startswith(("timestamp", "date")):
         return f"unix_micros(CAST({name} AS TIMESTAMP))"
@@ -133,7 +144,7 @@ def _time(name: str, kind: str) -> str:
       ELSE unix_micros(try_cast(replace({name}, ',', '.') AS TIMESTAMP)) END"""
 
 
-def _is_local(name: str, kind: str) -> str:
+def names_no_zone(name: str, kind: str) -> str:
     """Whether a time names no zone."""
     if kind.startswith(("timestamp", "date")):
         return str(kind != "timestamp").lower()

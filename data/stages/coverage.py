@@ -61,6 +61,8 @@ def _of_table(name: str, coverage: Coverage) -> str:
 def _rows(name: str, coverage: Coverage, *, by_row: bool) -> str:
     """What counts the rows of a table, or those that came and went."""
     source = f"'{name}'" if coverage.by is None else f"'{name}.' || {coverage.by}"
+    weight = tables()[name].weight
+    n = f"coalesce({weight}, 1)" if weight else "1"
     return f"""SELECT cluster, {source} AS source, CAST({tables()[name].time} AS DATE) AS day,
-      {"CASE WHEN gone THEN -1 ELSE 1 END" if by_row else "1"} AS n_rows
+      {f"CASE WHEN gone THEN -{n} ELSE {n} END" if by_row else n} AS n_rows
       FROM {"touched_" if by_row else ""}{name} WHERE cluster IS NOT NULL AND {coverage.where}"""

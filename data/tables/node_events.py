@@ -7,6 +7,7 @@ from data.tables.table import (
     NODE_WRITTEN,
     Coverage,
     Records,
+    bigint,
     boolean,
     double,
     integer,
@@ -107,6 +108,14 @@ HEALTH_EVENTS = Records(
         "sxid": integer("NVSwitch SXid"),
         "message": varchar("the line or message", people="text"),
         "job_id": varchar("job the observer names", people="id"),
+        "n_records": bigint(
+            "records told alike within one minute that this one stands for, itself among them; "
+            "NULL: for itself, as it was not reduced before it came"
+        ),
+        "burst": varchar("hash of what the records of a minute have in common; NULL of one alone"),
+        "burst_version": varchar(
+            "number and hash of the records of the burst: of two versions the greater stays"
+        ),
         "node_written": NODE_WRITTEN,
         "cluster_from": CLUSTER_FROM,
     },
@@ -119,6 +128,7 @@ HEALTH_EVENTS = Records(
     ),
     later="observed_at",
     placed_by=("node",),
+    weight="n_records",
 )
 
 TICKETS = Records(

@@ -89,11 +89,19 @@ class Table:
     """When a row is of: a column, or an expression of them."""
     coverage: Coverage | None = None
     """None where its rows are no records of a source."""
+    weight: str | None = None
+    """Column that says for how many records a row stands, NULL for one; such a row gives way to a
+    record of its key that stands for itself."""
 
     @property
     def comment(self) -> str:
         """What one row is, and its key."""
         return f"{self.about} Key: {', '.join(self.key)}." if self.key else self.about
+
+    @property
+    def n_records(self) -> str:
+        """How many records rows stand for, as SQL that adds up."""
+        return f"CAST(sum(coalesce({self.weight}, 1)) AS BIGINT)" if self.weight else "count(*)"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ SELECT cluster, attempt_key, node FROM job_nodes
 SEMI JOIN chosen_failures USING (cluster, attempt_key)
 """
 EVENTS = f"""
-SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity, xid, sxid, message
+SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity, xid, sxid, message,
+  n_records
 FROM health_events WHERE cluster IS NOT NULL AND observed_at IS NOT NULL AND node IS NOT NULL
   AND NOT {TOLD_TWICE}
 """

@@ -62,6 +62,17 @@ def test_accounting_is_reduced_told_and_read_into_a_store(faultline: Any, tmp_pa
     assert "made of 4 records of 1 files, of which 1 were kept, 2 skipped" in told.out + told.err
 
 
+def test_events_are_reduced_by_the_same_command(faultline: Any, tmp_path: Path) -> None:
+    line = "Jan  5 10:00:0{} n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU lost\n"
+    (tmp_path / "a.log").write_text("".join(line.format(n) for n in range(9)))
+    (tmp_path / "b.csv").write_text("node,at,xid\nn1,1767650400,79\nn1,1767650401,0\n")
+    command = ("reduce", "events", str(tmp_path), "--out", str(tmp_path / "out"))
+    said = faultline(*command, "--dry-run", "--format", "json").json
+    assert (said["files_new"], said["sample_rows"]) == (2, 9)
+    said = faultline(*command, "--format", "json").json
+    assert (said["rows_in"], said["rows_out"], said["rows_skipped"]) == (10, 2, 1)
+
+
 def test_no_other_command_loads_ibis() -> None:
     code = (
         "import sys\n"

@@ -219,7 +219,7 @@ def test_readers_are_found_and_listed_by_their_place() -> None:
         "sacct", "reduced-jobs", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "job-table", "k8s-pods",
         "k8s-workloads", "philly", "sacctmgr-events",
         "kernel-log", "scontrol-nodes", "k8s-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel",
-        "redfish", "nvsentinel", "gpud", "k8s-events", "failure-log", "node-inventory", "tickets",
+        "redfish", "nvsentinel", "gpud", "reduced-events", "k8s-events", "failure-log", "node-inventory", "tickets",
         "node-facts", "job-log", "loki", "elasticsearch", "dcgm",
         "infiniband", "prometheus-json", "reduced-metrics", "training-metrics", "training-json", "wandb-chart", "mlflow",
         "tensorboard", "megatron-golden", "mlperf", "training-lines", "straggler-trace",

@@ -405,7 +405,7 @@ def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
     whole_documents = {
         *("sacct-json", "redfish", "nvsentinel", "ipmi-sel"),
         *("megatron-golden", "tensorboard", "flight-recorder", "reduced-metrics"),
-        "reduced-jobs",
+        *("reduced-jobs", "reduced-events"),
     }
     sampled = {source for source, _, _ in SAMPLES.values()}
     assert sampled | whole_documents == set(HEADS) == set(known_readers())
@@ -490,6 +490,7 @@ HEADS = {
     "flight-recorder": b'{"rank": 0, "entries": [\n',
     "reduced-metrics": b'{"faultline_reduction": 1, "kind": "metrics", "inputs": [\n',
     "reduced-jobs": b'{"faultline_reduction": 1, "kind": "jobs", "inputs": [\n',
+    "reduced-events": b'{"faultline_reduction": 1, "kind": "events", "inputs": [\n',
 }
 READ = """
 import re, sys, time

@@ -15,8 +15,9 @@ from data.ingest.formats.source import opened
 from data.ingest.reader import Options
 from data.ingest.readers import known_readers
 from data.publish.merge import merge
-from data.reduce.job_running import reduce_jobs
+from data.reduce.kinds import JOBS
 from data.reduce.manifest import load
+from data.reduce.records import reduce_records
 from data.reduce.running import Reduced, Request
 from data.tables import tables
 
@@ -129,7 +130,7 @@ def written(rows: list[Row], path: Path) -> Path:
 
 def reduced(out: Path, *inputs: Path, **stated: Any) -> Reduced:
     """What becomes of some partitions; all records have become something."""
-    result = reduce_jobs(Request(tuple(map(str, inputs)), out, **stated))
+    result = reduce_records(Request(tuple(map(str, inputs)), out, JOBS, **stated))
     counts = result.counts
     assert counts["rows_read"] == sum(
         counts[f"rows_{what}"] for what in ("kept", "skipped", "rejected")

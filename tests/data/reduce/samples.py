@@ -15,7 +15,8 @@ import pytest
 from app.actions import Options, ingest_files
 from data.publish import writer
 from data.reduce.manifest import load
-from data.reduce.running import Reduced, Request, reduce_metrics
+from data.reduce.records import reduce_records
+from data.reduce.running import Reduced, Request
 from data.store import Store
 
 EPOCH = datetime(2026, 1, 5, 22, tzinfo=UTC)
@@ -73,7 +74,7 @@ def written(frame: pd.DataFrame, path: Path, **columns: Any) -> Path:
 
 def reduced(out: Path, *inputs: Path, **stated: Any) -> Reduced:
     """What becomes of some partitions."""
-    return reduce_metrics(Request(tuple(map(str, inputs)), out, **stated))
+    return reduce_records(Request(tuple(map(str, inputs)), out, **stated))
 
 
 def asked(root: Path, *queries: str) -> list[list[tuple[Any, ...]]]:

@@ -14,7 +14,8 @@ import pytest
 from data.errors import DataError, SourceError
 from data.queries.metrics import last_samples
 from data.reduce.manifest import load
-from data.reduce.running import Request, reduce_metrics
+from data.reduce.records import reduce_records
+from data.reduce.running import Request
 from data.store import Store
 from tests.data.reduce.samples import (
     EVENTS,
@@ -236,7 +237,7 @@ def test_object_storage_is_refused_with_what_to_do(tmp_path: Path, address: str)
     told = "is an address: mount the storage as a folder, or copy it to disk"
     for given, out in (((address,), tmp_path / "out"), ((str(tmp_path),), Path(address))):
         with pytest.raises(SourceError, match=told):
-            reduce_metrics(Request(given, out))
+            reduce_records(Request(given, out))
 
 
 def test_another_folder_and_another_zone_are_refused(tmp_path: Path) -> None:

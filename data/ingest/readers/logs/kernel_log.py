@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-_KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
+KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
 _PROGRESS_LINES = 500_000
 _FORM_LINES = 1_000_000
 """Lines within which a form of such a log is looked for: a look costs as much as reading ten."""
@@ -211,7 +211,7 @@ class KernelLog(HealthLog):
 
     def counted(self) -> Batch:
         """What has been taken."""
-        return self.batch("health_events", health_frame(self.rows, "kernel", _KEY))
+        return self.batch("health_events", health_frame(self.rows, "kernel", KEY))
 
     def _event(self, line: Line, _: HealthLog) -> list[HealthRow] | str:
         """The rows of a line, or the reason to skip it; RecordError where it is unreadable."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from data.errors import SourceError
+from data.ingest.formats.reduction import (
+    files_of,
+    is_reduction,
+    manifest_of,
+    source_of,
+    told_of,
+)
 from data.ingest.reader import Batch, Options, Reader, Source
 from data.publish.schema import literal
-from data.reduce.manifest import NAME, files_of, kind_of, load
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
-
-    from data.reduce.manifest import Manifest
 
 _HOURS = """SELECT * EXCLUDE (cluster), {cluster} AS cluster, make_timestamptz(hour_us) AS hour_at
   FROM read_parquet([{files}], hive_partitioning = false)"""
@@ -45,11 +47,9 @@ def read_folder(
 ) -> tuple[Source, Batch]:
     """The same of the folder of a reduction."""
     del workdir
-    name, path = called or str(folder), folder / NAME
+    name = called or str(folder)
     batch = _read(folder, name, options, connection)
-    text = path.read_bytes()
-    modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return Source(path, name, modified_at, sha256=hashlib.sha256(text).hexdigest()), batch
+    return source_of(folder, name), batch
 
 
 def _read(
@@ -58,9 +58,7 @@ def _read(
     """Rows of hours and of samples that were kept, each a record, and of which stretches."""
     import duckdb
 
-    manifest = load(folder)
-    if manifest is None or manifest.kind != "metrics":
-        raise SourceError(f"{name}: holds no reduction of metrics: give the folder of --out")
+    manifest = manifest_of(folder, name, "metrics")
     try:
         hours = _table(
             connection, "hours_read", _HOURS, files_of(folder, manifest, "hours"), options
@@ -84,7 +82,7 @@ def _read(
         first_at=first_at,
         last_at=last_at,
         clusters=tuple(clusters),
-        notices=[_told(manifest)],
+        notices=[told_of(manifest, "samples")],
     )
 
 
@@ -107,19 +105,6 @@ def _table(
     return connection.table(table)
 
 
-def _told(manifest: Manifest) -> str:
-    """What the rows were made of, on one line."""
-    inputs = manifest.inputs.values()
-    told = f"made of {sum(one.kept for one in inputs):,} samples of {len(inputs):,} files"
-    rejected = manifest.total("rejected")
-    if rejected:
-        reasons = "; ".join(f"{reason} ({n:,})" for reason, n in rejected.most_common())
-        told += f", of which {rejected.total():,} more rows were rejected: {reasons}"
-    if manifest.refused:
-        told += f"; {len(manifest.refused):,} files could not be read"
-    return told
-
-
 READER = Reader(
     "reduced-metrics",
     "hours of metrics by faultline reduce",
@@ -135,7 +120,7 @@ READER = Reader(
     fills=("node_metrics_reduced", "node_metrics", "node_metrics_kept"),
     place=6.93,
     cluster_by_host=True,
-    sniff=lambda head: kind_of(head) == "metrics",
+    sniff=lambda head: is_reduction(head, "metrics"),
     read=read,
     read_folder=read_folder,
 )

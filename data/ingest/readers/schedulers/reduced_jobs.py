@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from data.errors import SourceError
+from data.ingest.formats.reduction import (
+    files_of,
+    is_reduction,
+    manifest_of,
+    source_of,
+    told_of,
+)
 from data.ingest.reader import Batch, Options, Reader, Source
 from data.ingest.readers.schedulers.sacct_fields import missing
 from data.ingest.readers.schedulers.sacct_sql import Fields, typed
 from data.publish.schema import literal
 from data.reduce.job_columns import WRITTEN
-from data.reduce.manifest import NAME, files_of, kind_of, load
 from data.zones import same_clocks
 
 if TYPE_CHECKING:
@@ -42,11 +46,9 @@ def read_folder(
 ) -> tuple[Source, Batch]:
     """The same of the folder of a reduction."""
     del workdir
-    name, path = called or str(folder), folder / NAME
+    name = called or str(folder)
     batch = _read(folder, name, options, connection)
-    text = path.read_bytes()
-    modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return Source(path, name, modified_at, sha256=hashlib.sha256(text).hexdigest()), batch
+    return source_of(folder, name), batch
 
 
 def _read(
@@ -55,9 +57,7 @@ def _read(
     """Attempts of jobs, by the rules of the reader of sacct."""
     import duckdb
 
-    manifest = load(folder)
-    if manifest is None or manifest.kind != KIND:
-        raise SourceError(f"{name}: holds no reduction of jobs: give the folder of --out")
+    manifest = manifest_of(folder, name, KIND)
     fields = Fields(WRITTEN, options, _rows(files_of(folder, manifest, KIND)))
     try:
         batch, n_seen = typed(fields, connection, few=manifest.rows_out(KIND) < FEW)
@@ -71,7 +71,7 @@ def _read(
         )
     _refuse_other_zone(name, manifest, batch, options)
     columns = {column for one in manifest.inputs.values() for column in one.columns}
-    batch.notices += [_told(manifest), *(missing(columns) if columns else [])]
+    batch.notices += [told_of(manifest, "records"), *(missing(columns) if columns else [])]
     return batch
 
 
@@ -102,23 +102,6 @@ def _refuse_other_zone(name: str, manifest: Manifest, batch: Batch, options: Opt
             )
 
 
-def _told(manifest: Manifest) -> str:
-    """What the records were made of, on one line."""
-    inputs = manifest.inputs.values()
-    told = (
-        f"made of {sum(one.rows for one in inputs):,} records of {len(inputs):,} files, of which "
-        f"{manifest.rows_out(KIND):,} were kept"
-    )
-    for what in ("skipped", "rejected"):
-        by_reason = manifest.total(what)
-        if by_reason:
-            reasons = "; ".join(f"{reason} ({n:,})" for reason, n in by_reason.most_common())
-            told += f", {by_reason.total():,} {what}: {reasons}"
-    if manifest.refused:
-        told += f"; {len(manifest.refused):,} files could not be read"
-    return told
-
-
 READER = Reader(
     "reduced-jobs",
     "accounting by faultline reduce",
@@ -133,7 +116,7 @@ READER = Reader(
     fills=("jobs",),
     place=1.05,
     covers="jobs",
-    sniff=lambda head: kind_of(head) == KIND,
+    sniff=lambda head: is_reduction(head, KIND),
     read=read,
     read_folder=read_folder,
 )
