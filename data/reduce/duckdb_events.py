@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from data.reduce.inputs import Partition
 
 _PATH = "faultline_path"
-_COUNTED = """SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (n_parts > 1) FROM bursts"""
+_COUNTED = """SELECT coalesce(sum(n), 0)::BIGINT, count(*) FILTER (is_split) FROM bursts"""
 
 
 class EventShape(NamedTuple):
@@ -72,7 +72,6 @@ class DuckDBEvents(DuckDBEngine):
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """Bursts of a period, with DuckDB's own errors."""
         self._view(found, period, share)
-        self._table("parts", sql_of(events.parts))
         self._table("bursts", sql_of(events.bursts))
         ((n_rows, several),) = self._connection.execute(_COUNTED).fetchall()
         n_once = n_rows

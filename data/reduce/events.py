@@ -26,11 +26,11 @@ SCANNED = dict.fromkeys((*ALIKE, "message"), "string") | dict.fromkeys(("at_us",
 """Column -> type of records as they are scanned; `part` numbers the file that holds one."""
 _GROUP = (*ALIKE, "words", "begin_us")
 _FOUND = dict.fromkeys((*ALIKE, "words"), "string") | {"begin_us": "int64", "n": "int64"}
-_PARTS = _FOUND | {"part": "int64"} | dict.fromkeys(("first", "last", "least"), "string")
-_BURSTS = _FOUND | dict.fromkeys(("first", "last", "least"), "string") | {"n_parts": "int64"}
+_BURSTS = _FOUND | dict.fromkeys(("first", "last", "least"), "string") | {"is_split": "boolean"}
 _RECORDS = _FOUND | {"at_us": "int64", "message": "string"}
-_DIGITS = 8
-"""Of the microseconds since a minute began."""
+_SINCE_US = 100 * SECOND_US
+"""Added to the microseconds since a burst began, so that all are texts of one length."""
+_DIGITS = len(str(_SINCE_US))
 _APART, _END = "\x1f", "\x01"
 _NUMBERS = "0x[0-9a-fA-F]+|[0-9][0-9a-fA-F]*"
 _STATE_SEVERITY = tuple(str(code) for code in (*range(FIRST_CODE, LAST_CODE + 1), 154))
@@ -45,33 +45,22 @@ _KILLED = ("oom_kill", "hung_task")
 """What the kernel tells of one process."""
 
 
-def parts() -> ir.Table:
-    """Bursts of each file: number of records, the first, the last, and that of the least message.
+def bursts() -> ir.Table:
+    """Bursts: number of records, the first, the last, and that of the least message.
 
     A record stands as text that sorts as it does: microseconds since the begin, then the message;
-    of the least message the other way round.
+    of the least message the other way round. `is_split` says that several files hold its records.
     """
     found = _grouped()
-    return _aggregated(found, [*_GROUP, "part"], found.count())
-
-
-def bursts() -> ir.Table:
-    """Bursts of all files, by table `parts`; `n_parts` counts those that hold records of one."""
-    found = ibis.table(_PARTS, name="parts")
-    return found.group_by(list(_GROUP)).agg(
-        n=_sum(found.n),
-        first=found["first"].min(),
-        last=found["last"].max(),
-        least=found.least.min(),
-        n_parts=found.count(),
-    )
+    is_split = found.part.min() != found.part.max()
+    return _aggregated(found, found.count(), is_split)
 
 
 def once() -> ir.Table:
     """The records of bursts that lie in several files, each as often as the file has it that has it
     most: what a store keeps of files that overlap."""
     several = ibis.table(_BURSTS, name="bursts")
-    several = several.filter(several.n_parts > 1)
+    several = several.filter(several.is_split)
     found = _grouped().semi_join(several, list(_GROUP))
     record = [*_GROUP, "at_us", "message"]
     by_file = found.group_by([*record, "part"]).agg(n=found.count())
@@ -81,10 +70,8 @@ def once() -> ir.Table:
 def bursts_once() -> ir.Table:
     """Bursts by tables `bursts` and, of those in several files, `records`."""
     found, records = ibis.table(_BURSTS, name="bursts"), ibis.table(_RECORDS, name="records")
-    again = _aggregated(records, list(_GROUP), _sum(records.n)).mutate(
-        n_parts=ibis.literal(1, "int64")
-    )
-    return found.filter(found.n_parts == 1).select(*_BURSTS).union(again.select(*_BURSTS))
+    again = _aggregated(records, _sum(records.n), ibis.literal(value=False))
+    return found.filter(~found.is_split).select(*_BURSTS).union(again.select(*_BURSTS))
 
 
 def finished(found: str) -> ir.Table:
@@ -113,7 +100,10 @@ def finished(found: str) -> ir.Table:
         *(rows[name].nullif("").name(name) for name in ALIKE if name not in ("xid", "sxid")),
         *(rows[name].nullif("").cast("int32").name(name) for name in ("xid", "sxid")),
         rows.n,
-        *((rows.begin_us + each.cast("int64")).name(f"{name}_us") for name, each in at.items()),
+        *(
+            (rows.begin_us + each.cast("int64") - _SINCE_US).name(f"{name}_us")
+            for name, each in at.items()
+        ),
         *(each.nullif("").name(f"{name}_message") for name, each in message.items()),
     ).order_by(["first_us", "burst"])
 
@@ -123,11 +113,13 @@ def _sum(n: ir.IntegerColumn) -> ir.IntegerScalar:
     return n.sum().cast("float64").cast("int64")
 
 
-def _aggregated(found: ir.Table, by: list[str], n: ir.IntegerScalar) -> ir.Table:
-    """Number, first, last and least of some records."""
-    since = (found.at_us - found.begin_us).cast("string").lpad(_DIGITS, "0")
+def _aggregated(found: ir.Table, n: ir.IntegerScalar, is_split: ir.BooleanScalar) -> ir.Table:
+    """Number, first, last and least of the records of each burst."""
+    since = (found.at_us - found.begin_us + _SINCE_US).cast("string")
     record, said = since + found.message, found.message + _END + since
-    return found.group_by(by).agg(n=n, first=record.min(), last=record.max(), least=said.min())
+    return found.group_by(list(_GROUP)).agg(
+        n=n, first=record.min(), last=record.max(), least=said.min(), is_split=is_split
+    )
 
 
 def _grouped() -> ir.Table:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from data.reduce.engine import Found, Period
     from data.reduce.inputs import Partition
 
-_COUNTED = "SELECT coalesce(sum(n), 0), count_if(n_parts > 1) FROM bursts"
+_COUNTED = "SELECT coalesce(sum(n), 0), count_if(is_split) FROM bursts"
 
 
 class SparkEvents(SparkEngine):
@@ -47,7 +47,6 @@ class SparkEvents(SparkEngine):
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """Bursts of a period, with Spark's own errors."""
         self._view(found, period, share)
-        self._keep("parts", sql_of(events.parts))
         self._keep("bursts", sql_of(events.bursts))
         n_rows, several = self._session.sql(_COUNTED).first()
         n_once = n_rows
