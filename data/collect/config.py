@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from data.collect.source import Source
     from data.toml import Check
 
-REDUCTIONS = frozenset({"reduced-metrics"})
+REDUCTIONS = frozenset({"reduced-metrics", "reduced-events", "reduced-jobs"})
 """Readers of folders that `faultline reduce` fills day by day."""
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from data.collect import collect, load_sources
 from data.ingest import Options
+from data.reduce.records import reduce_records
+from data.reduce.running import Request
 from tests.data.collect.conftest import Host
 from tests.data.reduce.samples import reduced
 
@@ -71,6 +73,26 @@ def test_each_day_is_read_once_and_again_when_it_was_made_anew(tmp_path: Path) -
     assert (read(days.collect()), days.held) == (["2026-01-07"], (3, 6))
     days.add(5, 3)
     assert (read(days.collect()), days.held) == (["2026-01-05"], (4, 8))
+
+
+LINES = {
+    "events": ("node,at,xid\nn1,{}T01:00:00Z,79\nn1,{}T01:00:01Z,79\n", "health_events"),
+    "jobs": (("JobID,Submit,Start,End,State,NodeList\n1,{0}T01:00:00,{0}T01:00:00,{0}T02:00:00,"
+             "COMPLETED,n1\n"), "jobs"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_days_of_events_and_jobs_are_read_once_too(tmp_path: Path, kind: str) -> None:
+    lines, table = LINES[kind]
+    days, out = Days(tmp_path), tmp_path / "reduced"
+    days.config.write_text(days.config.read_text().replace("metrics", kind))
+    for day in ("2026-01-05", "2026-01-06"):
+        (tmp_path / f"{day}.csv").write_text(lines.format(day, day))
+        reduce_records(Request((str(tmp_path / "*.csv"),), out, kind))
+        assert read(days.collect()) == [day]
+    n_rows = days.host.rows(f"SELECT count(*) FROM {table}")
+    assert (read(days.collect()), days.host.rows(f"SELECT count(*) FROM {table}")) == ([], n_rows)
 
 
 def test_a_folder_without_a_reduction_is_told(tmp_path: Path) -> None:
