@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _PARAMETER = re.compile(r"\$(\w+)")
 READ_MEMORY = "4GB"
 """Memory of the queries of one process; larger ones spill to disk."""
+FEW_ROWS, MOST_KNOWN = 16, 4096
+"""Rows of an answer that is kept, and how many of them."""
 
 
 class Store:
@@ -41,6 +43,7 @@ class Store:
         self._lock = threading.Lock()
         self._arranged: Arranged | None = None
         self._has_decisions: bool | None = None
+        self._known: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
         with told_of(self.path):
             self._connection = duckdb.connect(
                 str(self.path),
@@ -109,6 +112,11 @@ class Store:
             self._has_decisions = bool(self.said.decided() or self.rows(written))
         return self._has_decisions
 
+    def n_rows(self, table: str) -> int:
+        """Rows of a table: what is asked of an empty one need not be planned."""
+        ((n_rows,),) = self.rows(f"SELECT count(*) FROM {table}")
+        return int(n_rows)
+
     def frame(self, sql: str, parameters: dict[str, Any] | None = None) -> pd.DataFrame:
         """Rows of a query as a frame; the parameters that it names are bound."""
         with told_of(self.path), self._cursor() as cursor:
@@ -120,9 +128,18 @@ class Store:
             return columns_of(cursor.execute(*self._bound(sql, parameters)))
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Rows of a query as tuples; the parameters that it names are bound."""
+        """Rows of a query as tuples; the parameters that it names are bound.
+
+        A few rows are kept: the questions of a page ask for the same facts again and again.
+        """
+        asked = sql, repr(parameters)
+        if (known := self._known.get(asked)) is not None:
+            return known.copy()
         with told_of(self.path), self._cursor() as cursor:
-            return cursor.execute(*self._bound(sql, parameters)).fetchall()
+            rows = cursor.execute(*self._bound(sql, parameters)).fetchall()
+        if len(rows) <= FEW_ROWS and len(self._known) < MOST_KNOWN:
+            self._known[asked] = rows.copy()
+        return rows
 
     def close(self) -> None:
         """Closes the snapshot."""

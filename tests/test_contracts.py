@@ -40,7 +40,7 @@ OF_ANALYTICS = {
     "training.stragglers.trace",
     "data.queries": "failures.mass_failures failures.taxonomy failures.xid frames "
     "training.hangs.dump training.hangs.stacks",
-    "data.reduce": "failures.xid failures.xid_nvlink5",
+    "data.reduce": "failures.xid failures.xid_nvlink5 fleet.node_identity",
     "data.site": "efficiency.run_rule errors failures.precedence failures.taxonomy "
     "fleet.node_identity",
     "data.synthetic": "",

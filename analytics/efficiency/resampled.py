@@ -205,8 +205,8 @@ def spread(
     has no level where their habits are assumed.
     """
     tails = [(1 - conf_level) / 2, (1 + conf_level) / 2]
-    bounds = np.array([np.quantile(draws, tails) for draws in chance])
-    lower, upper = float(bounds[:, 0].min()), float(bounds[:, 1].max())
+    bounds = np.quantile(np.stack(chance), tails, axis=1)  # once for all sets, of as many draws
+    lower, upper = float(bounds[0].min()), float(bounds[1].max())
     level = None if assumed else conf_level
     return Estimate(value, min(lower, value), max(upper, value), level, n)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,10 @@ from data.errors import DataError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
+    from data.queries.job_ends import JobEnds
+    from data.reduce.manifest import Manifest
     from data.reduce.running import Reduced, Request
 
 EXAMPLE = (
@@ -58,6 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Spark's master, e.g. spark://host:7077 (default Spark in this process); inputs and "
         "DIR lie where all its workers reach them",
     )
+    parser.add_argument(
+        "--jobs",
+        type=Path,
+        metavar="STORE",
+        help="of metrics: store whose jobs are known; the samples by which `faultline machines` "
+        "and alerts compare machines are kept, of the last half hour of each job on four nodes or "
+        "more, and of each day",
+    )
     parser.add_argument("--cluster", metavar="NAME", help="cluster that the records belong to")
     parser.add_argument(
         "--timezone", metavar="TZ", help="zone of times that name none (default UTC)"
@@ -74,15 +86,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Reduces, and prints what became of the records."""
     from app.actions import checked_zone
 
-    request = _request(arguments, checked_zone(arguments.timezone))
-    if arguments.dry_run:
-        from data.reduce.estimate import estimate
+    zone = checked_zone(arguments.timezone)
+    if arguments.jobs is not None and arguments.kind != "metrics":
+        raise DataError(f"--jobs says nothing to {arguments.kind}: leave it out")
+    with _jobs(arguments.jobs) as jobs:
+        request = _request(arguments, zone, jobs)
+        if arguments.dry_run:
+            from data.reduce.estimate import estimate
 
-        terminal.print_record(estimate(request), arguments.format)
-        return 0
-    from data.reduce.records import reduce_records
+            terminal.print_record(estimate(request), arguments.format)
+            return 0
+        from data.reduce.records import reduce_records
 
-    result = reduce_records(request)
+        result = reduce_records(request)
     terminal.progress_done()
     for text in result.notices:
         terminal.notice(f"faultline reduce: {text}")
@@ -90,7 +106,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 2 if result.manifest.refused else 0
 
 
-def _request(arguments: argparse.Namespace, zone: str | None) -> Request:
+@contextmanager
+def _jobs(root: Path | None) -> Iterator[JobEnds | None]:
+    """The jobs of a store."""
+    if root is None:
+        yield None
+        return
+    from data.queries.job_ends import JobEnds
+    from data.store import Store
+
+    with closing(Store.open(root)) as store:
+        yield JobEnds(store)
+
+
+def _request(arguments: argparse.Namespace, zone: str | None, jobs: JobEnds | None) -> Request:
     """What was asked for."""
     from data.reduce.running import Request
 
@@ -108,6 +137,7 @@ def _request(arguments: argparse.Namespace, zone: str | None) -> Request:
         zone,
         engine=arguments.engine,
         master=arguments.master,
+        jobs=jobs,
         progress=terminal.progress,
     )
 
@@ -123,8 +153,18 @@ def _record(result: Reduced) -> dict[str, Any]:
         "rows_out": manifest.rows_out(result.kind.main),
         "rows_out_by_kind": {kind: manifest.rows_out(kind) for kind in result.kind.files},
         "repeated": sum(done.repeated for done in manifest.partitions.values()),
+        **_windows(manifest),
         "partitions": len(manifest.partitions),
         "partitions_done": result.days_done,
         "refused": dict(manifest.refused),
         "seconds": round(result.seconds, 3),
     }
+
+
+def _windows(manifest: Manifest) -> dict[str, Any]:
+    """Jobs of which samples are kept, and what is left out; nothing where none were asked for."""
+    if not manifest.of_jobs:
+        return {}
+    made = [done.windows for done in manifest.partitions.values()]
+    keys = ("jobs", "jobs_left_out", "samples_left_out")
+    return {"windows": {key: sum(one.get(key, 0) for one in made) for key in keys}}

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import time
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.cli import options
+from app.cli import options, spread
 from app.show import terminal
 from app.show.files import write_file
-from data.disk_full import disk_full
 from data.errors import DataError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from analytics.training.stragglers.step_model import StepModel
     from analytics.training.stragglers.timeline import TimelineOf
@@ -88,12 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="meta YAML of the trace; again for each of several",
     )
-    parser.add_argument(
-        "--workers",
-        type=options.whole,
-        metavar="N",
-        help="processes for several traces (default one a core)",
-    )
+    spread.add_arguments(parser, "traces")
     parser.add_argument(
         "--fix",
         action="append",
@@ -136,12 +128,17 @@ def run(arguments: argparse.Namespace) -> int:
     names: list[str] = arguments.traces
     wanted = TraceOptions.of_arguments(arguments, len(names))
     metas = _metas(names, arguments.meta or [])
+    where = _where(arguments)
     if not names:
         if wanted.fixes:
             raise DataError("--fix is asked of trace files: name them")
         terminal.write(analysed.answer(_stored(arguments.store), one=False), form)
         return 0
-    results = list(_all_analysed(names, metas, wanted, workers=arguments.workers))
+    pieces = [
+        spread.Piece((name, meta, wanted), tuple(filter(None, (name, meta))), name)
+        for name, meta in zip(names, metas, strict=True)
+    ]
+    results = list(spread.outcomes(_analysed, pieces, where, "traces"))
     errors = [error for _, error in results if error is not None]
     traces = [trace for trace, _ in results if trace is not None]
     if not traces:
@@ -150,6 +147,18 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.notice(f"faultline stragglers: {error}")
     terminal.write(analysed.answer(traces, one=len(names) == 1), form)
     return 2 if errors else 0
+
+
+def _where(arguments: argparse.Namespace) -> spread.Spread:
+    """Where the traces are analysed; refuses on Spark what it cannot reach."""
+    where = spread.Spread.of(arguments)
+    if not arguments.traces:
+        where.refuse_on_spark("no TRACE", "means the store's traces, which are read here")
+    if "-" in arguments.traces:
+        where.refuse_on_spark("-", "is standard input, which is read here")
+    if arguments.timeline is not None:
+        where.refuse_on_spark("--timeline", "draws one trace, into a file of this machine")
+    return where
 
 
 def _stored(root: Path) -> list[AnalysedTrace]:
@@ -170,44 +179,6 @@ def _stored(root: Path) -> list[AnalysedTrace]:
     return traces
 
 
-def _all_analysed(
-    names: Sequence[str], metas: Sequence[str | None], wanted: TraceOptions, *, workers: int | None
-) -> Iterator[tuple[AnalysedTrace | None, str | None]]:
-    """The results of several traces in their order, on several cores."""
-    n_workers = min(workers or len(os.sched_getaffinity(0)), len(names))
-    if n_workers == 1:
-        yield from map(_analysed_trace, names, metas, repeat(wanted))
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    context = multiprocessing.get_context("spawn")  # libraries with threads do not survive a fork
-    pool = ProcessPoolExecutor(n_workers, mp_context=context)
-    # Workers inherit that they ignore Ctrl-C: one that dies of it may leave the others waiting.
-    handled = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        results = pool.map(_analysed_trace, names, metas, repeat(wanted))
-    finally:
-        signal.signal(signal.SIGINT, handled)
-    n_done = 0
-    try:
-        for result in results:
-            n_done += 1
-            terminal.progress(f"{n_done} of {len(names)} traces")
-            yield result
-    except BrokenProcessPool:  # out of memory, most often: one at a time needs less
-        terminal.notice("a process ended before its time: the other traces follow one by one")
-        yield from map(_analysed_trace, names[n_done:], metas[n_done:], repeat(wanted))
-    except KeyboardInterrupt:
-        for worker in multiprocessing.active_children():
-            worker.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-    terminal.progress_done()
-
-
 def _metas(names: Sequence[str], metas: list[str]) -> Sequence[str | None]:
     """The meta file of each trace."""
     if metas and len(metas) not in (1, len(names)):
@@ -220,25 +191,6 @@ def _metas(names: Sequence[str], metas: list[str]) -> Sequence[str | None]:
     if len(metas) == len(names):
         return metas
     return [metas[0] if metas else None] * len(names)
-
-
-def _analysed_trace(
-    name: str, meta_name: str | None, options: TraceOptions
-) -> tuple[AnalysedTrace | None, str | None]:
-    """The results of a trace file, or why there are none."""
-    from analytics.errors import AnalysisError
-
-    try:
-        return _analysed(name, meta_name, options), None
-    except DataError as error:
-        return None, str(error)
-    except AnalysisError as error:
-        return None, f"{name}: {error}"
-    except OSError as error:
-        if (full := disk_full(error)) is not None:
-            raise full from None
-        reason = error.strerror or error
-        return None, f"{name}: cannot be read ({reason}): check the path and access"
 
 
 def _analysed(name: str, meta_name: str | None, options: TraceOptions) -> AnalysedTrace:

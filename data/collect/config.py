@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import urllib.parse
 from dataclasses import replace
+from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from data.collect.address import Address, Prometheus
 from data.collect.folder import Folder
+from data.collect.reduction import Reduction
 from data.collect.slurm import COMMANDS, READERS, TIMINGS
 from data.collect.source import Settings, Timing, host
 from data.errors import DataError
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
 
     from data.collect.source import Source
     from data.toml import Check
+
+REDUCTIONS = frozenset({"reduced-metrics", "reduced-events", "reduced-jobs"})
+"""Readers of folders that `faultline reduce` fills day by day."""
 
 
 def _whole(unit: str, least: int, most: int) -> Check:
@@ -141,6 +146,8 @@ def _sources(toml: Toml, values: Mapping[str, Any], folder: Path) -> list[Source
     if kind == "slurm":
         return _slurm(values, toml)
     settings = _settings(toml, values, folder)
+    if kind == "folder" and settings.reader in REDUCTIONS and not has_magic(values["path"]):
+        return [Reduction(settings, str(folder / values["path"]))]
     if kind == "folder":
         return [Folder(settings, str(folder / values["path"]), values.get("settle_s", SETTLE_S))]
     _refuse_address(toml, values["url"])

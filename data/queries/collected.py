@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 _OF_DAY = Filter(columns=("cluster",), within="CAST(day AS TIMESTAMPTZ)")
-COLLECTED_DAYS = """
+_COLLECTED_DAYS = """
 WITH compute AS (
   SELECT DISTINCT cluster, node FROM nodes WHERE role IS DISTINCT FROM 'unknown'),
 counted AS (SELECT cluster, count(*) AS n_nodes FROM compute GROUP BY cluster),
@@ -34,8 +34,16 @@ LEFT JOIN counted ON counted.cluster = asked.cluster
 GROUP BY asked.cluster, covers, day
 HAVING bool_or(whole_cluster) OR 2 * count(DISTINCT node) >= any_value(n_nodes)
 """
-"""Days of which a source was asked for any part and gave an answer: of all nodes, or of the logs of
-at least half of them, each its own."""
+_NO_DAYS = "SELECT '' AS cluster, '' AS source, CAST(NULL AS TIMESTAMP) AS day WHERE false"
+
+
+def days_collected(store: Store) -> str:
+    """A query: cluster, source and day of which the source was asked for any part and gave an
+    answer, of all nodes, or of the logs of at least half of them, each its own.
+
+    Where nothing was ever collected it is one that costs no plan.
+    """
+    return _COLLECTED_DAYS if store.n_rows("collected_windows") else _NO_DAYS
 
 
 def until(store: Store, selection: Selection) -> pd.DataFrame:
@@ -62,7 +70,7 @@ def collected_days(store: Store, selection: Selection) -> pd.DataFrame:
     """Days of the selection on which a source was collected: cluster, source, day (UTC)."""
     days = selection.days
     return store.frame(
-        f"""SELECT cluster, source, CAST(day AS TIMESTAMPTZ) AS day FROM ({COLLECTED_DAYS})
+        f"""SELECT cluster, source, CAST(day AS TIMESTAMPTZ) AS day FROM ({days_collected(store)})
             WHERE {_OF_DAY.where(days)} ORDER BY ALL""",
         days.parameters,
     )

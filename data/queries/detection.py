@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from data.definitions import FAILED_BY, UNEXPLAINED
 from data.filters import Filter, Selection
 from data.interrupted import KEEP_ATTEMPTS, SACCT_ALONE
-from data.queries.collected import COLLECTED_DAYS
+from data.queries.collected import days_collected
 from data.queries.exposure import (
     OF_RATED_SIZE,
     chosen,
@@ -58,7 +58,7 @@ def _evidence(store: Store, _: Selection) -> Columns:
             WHERE failed_at IS NOT NULL AND EXISTS (FROM log_verdicts)
             GROUP BY ALL HAVING 2 * count(logged) >= count(*)
             UNION ALL
-            SELECT cluster, source, day, true FROM ({COLLECTED_DAYS})
+            SELECT cluster, source, day, true FROM ({days_collected(store)})
             ORDER BY ALL"""
     )
 

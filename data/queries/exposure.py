@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
 from analytics.frames import DEFINITION
-from data import running_time
 from data.definitions import FAILED_BY
 from data.filters import Filter
+from data.queries.whole_days import whole_days
 from data.running_time import DAY_US, days_held, local_day, midnight_us
 from data.said import ARRANGED, FAILED_ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     import numpy as np
     from numpy.typing import NDArray
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from analytics.arrays import Bools, Floats
     from analytics.frames import Columns
     from data.filters import Selection
+    from data.queries.whole_days import WholeDays
     from data.store import Store
 
 P = ParamSpec("P")
@@ -78,10 +77,9 @@ def _room(columns: Columns) -> int:
     return max(LEAST_ROOM, _n_rows(columns))
 
 
-EVER = (-1_000_000, 1_000_000)
-"""Days, since 1970-01-01, that no record is before or after."""
-LEAST_DAYS = 7
-"""Of fewer whole days rows are the quicker way."""
+LEAST_DAYS = 5
+"""Whole days from which on running time comes from sums: half of what its rows cost is their
+split into days."""
 _RAN = Filter(overlaps=("start_at", "end_at"), of="jobs")
 _KEPT_OF = Filter(columns=("cluster", "partition"), of="running_time")
 _FAILED = Filter(within="failed_at")
@@ -188,10 +186,10 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     from the sums of `running_time`; those at its ends, attempts that still run, short periods and
     those of an account from rows. Both are whole microseconds.
     """
-    first, until = whole_days(store, selection)
+    whole = whole_days(store, selection, LEAST_DAYS)
     partition = "partition" if by_partition else "NULL"
     columns = store.columns(
-        f"""WITH {attempts_of(selection, _beside(selection, first, until))},
+        f"""WITH {attempts_of(selection, _beside(whole))},
             {days_held("cluster, partition, units, of_node, runs")},
             part AS (
               SELECT * EXCLUDE (runs) FROM held
@@ -214,42 +212,22 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
               running_days * units / of_node AS exposure_node_days
             FROM summed JOIN clusters USING (cluster)
             ORDER BY cluster, partition, units, of_node, day""",
-        selection.rows.parameters | {"first_day": first, "until_day": until},
+        selection.rows.parameters
+        | {"first_day": whole.first, "until_day": whole.until}
+        | {"begun_at": whole.begun_at, "ended_at": whole.ended_at},
     )
     return {**columns, "day": dates(columns["day"])}
 
 
-def whole_days(store: Store, selection: Selection) -> tuple[int, int]:
-    """The first day, and the one after the last, that lie in the period wherever a cluster stands:
-    numbers since 1970-01-01. None do where only rows tell the time asked for.
-    """
-    first, until = EVER
-    if selection.from_at is not None:
-        first = _day(selection.from_at) + 2  # clocks are up to 14 hours before those of UTC
-    if selection.to_at is not None:
-        until = _day(selection.to_at) - 1
-    if selection.account is not None or until - first < LEAST_DAYS:
-        return 0, 0
-    ((n_jobs,),) = store.rows("SELECT count(*) FROM jobs")
-    if n_jobs < running_time.LEAST_JOBS:
-        return 0, 0
-    return first, until
-
-
-def _day(time: datetime) -> int:
-    """Number of the day of a time in UTC."""
-    return (time.astimezone(UTC).date() - date(1970, 1, 1)).days
-
-
-def _beside(selection: Selection, first: int, until: int) -> str:
+def _beside(days: WholeDays) -> str:
     """Condition for attempts whose time the sums of whole days do not hold alone."""
-    if first == until:
+    if not days.found:
         return "true"
     ends = ["end_at IS NULL"]
-    if selection.from_at is not None:
-        ends.append(f"epoch_us(start_at) < {first + 1} * {DAY_US}")
-    if selection.to_at is not None:
-        ends.append(f"epoch_us(end_at) > {until - 1} * {DAY_US}")
+    if days.begun_at is not None:
+        ends.append("start_at < $begun_at")
+    if days.ended_at is not None:
+        ends.append("end_at > $ended_at")
     return f"({' OR '.join(ends)})"
 
 
@@ -294,6 +272,12 @@ def node_failures(store: Store, selection: Selection) -> Columns:
     """Failures known without jobs, one row each; those that hit one thing, which is no node, within
     one hour are one incident.
     """
+    if not store.n_rows("node_failures"):
+        return empty(
+            **dict.fromkeys(("cluster", "key", "node", "hit", "incident_id"), "O"),
+            **dict.fromkeys(("failed_at", "day"), "M8[us]"),
+            repair_minutes="f8",
+        )
     columns = store.columns(
         f"""SELECT cluster, failure_key AS key, start_at AS failed_at,
               {local_day("start_at")} AS day, node, hit, repair_minutes,
@@ -312,6 +296,8 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
 
     It is NaN where no inventory says which nodes there are.
     """
+    if not store.n_rows("node_failures"):
+        return empty(cluster="O", day="M8[us]", exposure_node_days="f8")
     columns = store.columns(
         f"""WITH {node_days_of(selection)},
             known AS (SELECT cluster, count(DISTINCT node) AS n_nodes FROM nodes
@@ -321,6 +307,14 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
         selection.parameters,
     )
     return {**columns, "day": dates(columns["day"])}
+
+
+_OF_LOGGED = f"""UNION ALL
+              SELECT cluster, node, NULL, CAST(days * {DAY_US} AS BIGINT)
+              FROM logged_day JOIN (SELECT DISTINCT cluster, node FROM nodes
+                                    WHERE source <> 'observed' AND node IS NOT NULL)
+              USING (cluster)"""
+"""Of `node_exposure`: time of nodes where failures are known without jobs."""
 
 
 @kept
@@ -334,8 +328,9 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
     """
     some = selection.partition is not None or selection.account is not None
     chosen = "SEMI JOIN chosen USING (cluster, attempt_key)" if some else ""
+    logged = store.n_rows("node_failures")
     return store.columns(
-        f"""WITH {node_days_of(selection)},
+        f"""WITH {f"{node_days_of(selection)}," if logged else ""}
             chosen AS (SELECT cluster, attempt_key FROM jobs WHERE {_CHOSEN.where(selection)}),
             held AS NOT MATERIALIZED (
               FROM job_nodes {chosen} WHERE start_at IS NOT NULL AND {_HELD.where(selection)}),
@@ -352,11 +347,7 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
                 CASE WHEN runs THEN run_us END
               FROM (SELECT *, {_RUN_US} AS run_us FROM rest) rest
               JOIN jobs USING (cluster, attempt_key)
-              UNION ALL
-              SELECT cluster, node, NULL, CAST(days * {DAY_US} AS BIGINT)
-              FROM logged_day JOIN (SELECT DISTINCT cluster, node FROM nodes
-                                    WHERE source <> 'observed' AND node IS NOT NULL)
-              USING (cluster)),
+              {_OF_LOGGED if logged else ""}),
             whole AS (
               SELECT cluster, node, sum(gpu_us) AS gpu_us, sum(node_us) AS node_us
               FROM part GROUP BY cluster, node),
@@ -379,6 +370,8 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
 
 def repair_minutes(store: Store, selection: Selection) -> Floats:
     """Minutes down of each failure of a node in the period whose repair is known."""
+    if not store.n_rows("node_failures"):
+        return empty(repair_minutes="f8")["repair_minutes"]
     columns = store.columns(
         f"""SELECT repair_minutes FROM node_failures
             WHERE {_NODES_FAILED.where(selection)} AND start_at IS NOT NULL AND repair_minutes >= 0
@@ -386,6 +379,13 @@ def repair_minutes(store: Store, selection: Selection) -> Floats:
         selection.parameters,
     )
     return columns["repair_minutes"]
+
+
+def empty(**types: str) -> Columns:
+    """Columns without rows, by their types."""
+    import numpy as np  # here: whoever has rows gets arrays from the database
+
+    return {name: np.empty(0, dtype=kind) for name, kind in types.items()}
 
 
 def dates(days: NDArray[Any]) -> NDArray[np.datetime64]:

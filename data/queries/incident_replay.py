@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from data.queries.collected import COLLECTED_DAYS
+from data.queries.collected import days_collected
 from data.said import ARRANGED
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def event_days(store: Store, cluster: str) -> list[int]:
         f"""SELECT DISTINCT {_DAYS} AS number FROM (
               SELECT day FROM coverage
               WHERE cluster = $cluster AND source = 'node_events' AND day IS NOT NULL
-              UNION ALL SELECT day FROM ({COLLECTED_DAYS})
+              UNION ALL SELECT day FROM ({days_collected(store)})
               WHERE cluster = $cluster AND source = 'node_events') ORDER BY number""",
         {"cluster": cluster},
     )

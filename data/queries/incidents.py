@@ -27,20 +27,34 @@ def _hours(at: str) -> str:
     return f"CASE WHEN {at} >= start_at THEN date_diff('second', start_at, {at}) / 3600.0 END"
 
 
-_HIT = """
+def _hit(which: str = "true") -> str:
+    """Common table of the attempts of incidents, each once; `aside`: preempted by the requeue of
+    one that failed. `which` is a condition on `incidents`."""
+    return f"""
 hit AS (
-  SELECT incident_id, incidents.cluster, key AS attempt_key, bool_and(kind = 'preemption') AS aside
-  FROM incident_members JOIN incidents USING (incident_id)
-  WHERE kind IN ('failure', 'preemption') GROUP BY ALL)"""
-"""Attempts of incidents, each once; `aside`: preempted by the requeue of one that failed."""
-LOST = f"""{_HIT},
+  SELECT incident_id, incidents.cluster, key AS attempt_key, min(member.start_at) AS struck_at,
+    bool_and(kind = 'preemption') AS aside
+  FROM incident_members member JOIN incidents USING (incident_id)
+  WHERE kind IN ('failure', 'preemption') AND {which} GROUP BY ALL)"""
+
+
+def lost(which: str = "true") -> str:
+    """Common tables up to `lost`: what the attempts of incidents lost; of those that lost nothing
+    that counts there is no row. `which` is as `_hit` has it.
+
+    An attempt struck when it ended: of a period the database then reads few of all losses.
+    """
+    return f"""{_hit(which)},
 lost AS (
   SELECT incident_id, sum(gpu_seconds) FILTER (bucket <> '') / 3600.0 AS lost_gpu_hours,
     coalesce(sum(gpu_seconds) FILTER (bucket <> '' AND aside), 0) / 3600.0
       AS second_order_gpu_hours,
     CAST(count(*) - count(gpu_seconds) FILTER (bucket <> '') AS INTEGER) AS n_unmeasured
-  FROM hit JOIN lost_time USING (cluster, attempt_key) GROUP BY incident_id)"""
-"""What the attempts of incidents lost; of those that lost nothing that counts there is no row."""
+  FROM hit JOIN lost_time ON lost_time.cluster = hit.cluster
+    AND lost_time.attempt_key = hit.attempt_key AND lost_time.end_at = struck_at
+  GROUP BY incident_id)"""
+
+
 _NOT_BUILT = """
 lost AS (
   SELECT NULL::VARCHAR AS incident_id, NULL::DOUBLE AS lost_gpu_hours,
@@ -49,17 +63,18 @@ _BY_RULE = ("lost_gpu_seconds", "second_order_gpu_seconds", "n_unmeasured")
 """Columns of the table that the ledger's take the place of."""
 
 
-def _incidents(store: Store) -> str:
+def _incidents(store: Store, which: str = "true") -> str:
     """Common tables up to `incident`: the table `incidents` with what people said over it, and with
     what its attempts lost by the ledger: `lost_gpu_hours`, `second_order_gpu_hours` (the part that
     preempted attempts lost) and `n_unmeasured` (attempts of which nobody knows it). NULL where the
-    ledger is not built; 0 where the attempts lost nothing that counts.
+    ledger is not built; 0 where the attempts lost nothing that counts. `which` is a condition that
+    all incidents that are asked for meet: the losses of others are not summed.
     """
     built = has_ledger(store)
     zero = "CASE WHEN lost.incident_id IS NULL THEN 0 ELSE lost.{0} END AS {0}"
     names = ("lost_gpu_hours", "second_order_gpu_hours", "n_unmeasured")
-    lost = ", ".join(zero.format(name) if built else f"lost.{name}" for name in names)
-    return f"""{ARRANGED}, {SAID}, {LOST if built else _NOT_BUILT},
+    sums = ", ".join(zero.format(name) if built else f"lost.{name}" for name in names)
+    return f"""{ARRANGED}, {SAID}, {lost(which) if built else _NOT_BUILT},
 of_incident AS (
   SELECT key AS incident_id, max(value) FILTER (field = 'cause') AS said_cause,
     max(domain) FILTER (field = 'cause') AS said_domain,
@@ -69,7 +84,7 @@ of_incident AS (
 incident AS (
   SELECT incidents.* EXCLUDE ({", ".join(_BY_RULE)})
       REPLACE (coalesce(said_cause, cause) AS cause, coalesce(said_domain, domain) AS domain),
-    {lost}, cause AS derived_cause, said_cause IS NOT NULL AS decided,
+    {sums}, cause AS derived_cause, said_cause IS NOT NULL AS decided,
     coalesce(status, 'open') AS status, note, owner, assignee, acknowledged_at, acknowledged_by,
     {_hours("acknowledged_at")} AS hours_to_acknowledge,
     resolved_at, resolved_by, {_hours("resolved_at")} AS hours_to_resolve, remedy
@@ -78,6 +93,9 @@ incident AS (
 
 
 _TOUCHED = Filter(columns=("cluster",), overlaps=("start_at", "end_at"))
+_OF_MEMBER = Filter(
+    of="incidents", columns=("cluster",), overlaps=("incidents.start_at", "incidents.end_at")
+)
 _FAILED = Filter(of="jobs", columns=("partition", "account"), n_gpus="jobs.n_gpus")
 FIRST_BY = {
     "latest": "start_at DESC",
@@ -107,7 +125,7 @@ def incident_rows(
                   AND jobs.cluster = incidents.cluster
                 WHERE {failed})"""
     return store.frame(
-        f"""WITH {_incidents(store)} FROM incident
+        f"""WITH {_incidents(store, _OF_MEMBER.where(selection))} FROM incident
             WHERE NOT retired AND {_TOUCHED.where(selection)} AND {equal(**which)}
               AND {"true" if failed == "true" else touched}
             ORDER BY {FIRST_BY[first]}, incident_id LIMIT {int(limit)}""",
@@ -118,7 +136,9 @@ def incident_rows(
 def incident(store: Store, incident_id: str) -> pd.DataFrame:
     """One incident: at most one row, also where it was superseded or retired."""
     return store.frame(
-        f"WITH {_incidents(store)} FROM incident WHERE incident_id = $incident", _of(incident_id)
+        f"""WITH {_incidents(store, "incident_id = $incident")} FROM incident
+            WHERE incident_id = $incident""",
+        _of(incident_id),
     )
 
 
@@ -183,7 +203,7 @@ def losses(store: Store, incident_id: str) -> pd.DataFrame:
     """
     ledger_notes(store)
     return store.frame(
-        f"""WITH {ARRANGED}, {_HIT}
+        f"""WITH {ARRANGED}, {_hit()}
             SELECT sum(gpu_seconds) AS gpu_seconds,
               sum(coalesce(lower_gpu_seconds, 0)) AS lower_gpu_seconds,
               sum(coalesce(upper_gpu_seconds, 0)) AS upper_gpu_seconds,

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from data.store import Store
 
 _IN_CLUSTER = Filter(columns=("cluster",))
+_HERE = """cluster = $cluster AND start_at < $to_at
+  AND (end_at IS NULL OR end_at >= $from_at)"""
+"""Attempts of the cluster that touch the window."""
 _EXCLUDES = re.compile(r"(?:^|\s)(?:--exclude[=\s]+|-x\s*)([^\s-]\S*)")
 LARGE_GPUS: Final = 129
 """GPUs of a large job, as papers count them; 17 nodes where GPUs are not known."""
@@ -108,15 +111,23 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
            hung AS (
              SELECT node, arg_max(topology, observed_at) AS topology FROM node_inventory
              WHERE cluster = $cluster AND observed_at < $to_at GROUP BY node),
-           ran AS (SELECT DISTINCT node FROM job_nodes WHERE cluster = $cluster),
            held AS (
              SELECT node, count(*) AS n_attempts FROM job_nodes
              WHERE cluster = $cluster AND start_at < $to_at
                AND (end_at IS NULL OR end_at >= $from_at) GROUP BY node),
-           alone AS (
-             SELECT lower(node_list) AS written, count(*) AS n_single FROM jobs
+           ran AS (
+             SELECT node FROM held
+             UNION ALL
+             SELECT DISTINCT node FROM job_nodes
+             SEMI JOIN (FROM spell ANTI JOIN held USING (node)) USING (node)
+             WHERE cluster = $cluster),
+           named AS (
+             SELECT node_list, count(*) AS n FROM jobs
              WHERE cluster = $cluster AND n_nodes = 1
-               AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at) GROUP BY written)
+               AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at) GROUP BY node_list),
+           alone AS (
+             SELECT lower(node_list) AS written, CAST(sum(n) AS BIGINT) AS n_single
+             FROM named GROUP BY written)
            SELECT spell.node, greatest(present_days, 0) AS present_days, role,
              coalesce(n_attempts, 0) AS n_attempts, coalesce(n_single, 0) AS n_single,
              ran.node IS NOT NULL AS holds_jobs,
@@ -258,17 +269,19 @@ def uses(store: Store, window: Window, nodes: Sequence[str], users: Sequence[str
     """Use of these nodes by all users, and of all nodes by these users: node, user, node_days,
     n_attempts."""
     return store.frame(
-        """SELECT node, "user",
-             sum(epoch(least(coalesce(held.end_at, as_of_at), $to_at)
-               - greatest(held.start_at, $from_at))) / 86400 AS node_days,
+        f"""WITH job AS MATERIALIZED (
+             SELECT attempt_key, "user", "user" IN (SELECT unnest($users)) AS theirs
+             FROM jobs WHERE {_HERE} AND (theirs OR attempt_key IN (
+               SELECT attempt_key FROM job_nodes
+               WHERE {_HERE} AND node IN (SELECT unnest($nodes))))),
+           held AS NOT MATERIALIZED (
+             SELECT attempt_key, node, start_at, end_at FROM job_nodes WHERE {_HERE})
+           SELECT node, "user",
+             sum(epoch_us(least(coalesce(end_at, as_of_at), $to_at))
+               - epoch_us(greatest(start_at, $from_at))) / 86400e6 AS node_days,
              count(*) AS n_attempts
-           FROM (SELECT * FROM job_nodes WHERE cluster = $cluster AND start_at < $to_at
-               AND (end_at IS NULL OR end_at >= $from_at)) held
-           JOIN (SELECT attempt_key, "user" FROM jobs WHERE cluster = $cluster
-               AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at)) jobs
-             USING (attempt_key)
-           JOIN clusters ON clusters.cluster = $cluster
-           WHERE node IN (SELECT unnest($nodes)) OR "user" IN (SELECT unnest($users))
+           FROM held JOIN job USING (attempt_key) JOIN clusters ON clusters.cluster = $cluster
+           WHERE theirs OR node IN (SELECT unnest($nodes))
            GROUP BY ALL ORDER BY ALL""",
         window.selection.parameters | {"nodes": list(nodes), "users": list(users)},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,9 +11,10 @@ from data.errors import DataError
 from data.filters import Filter
 from data.ingest.readers.metrics.machine_samples import Series, gridded
 from data.metric_kinds import XID_GAUGE
+from data.queries.kept_samples import lacking, last_reduced_end
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -81,33 +83,76 @@ def of_node(store: Store, cluster: str | None, node: str, selection: Selection) 
 
 MINUTES = 30
 """A pull of samples 30 s apart."""
-_CLUSTERS = "SELECT DISTINCT cluster FROM node_metrics WHERE cluster IS NOT NULL ORDER BY ALL"
+_CLUSTERS = """SELECT cluster FROM node_metrics WHERE cluster IS NOT NULL UNION
+               SELECT cluster FROM node_metrics_reduced WHERE cluster IS NOT NULL ORDER BY ALL"""
 _LAST = """SELECT max(observed_at) AS last_at FROM node_metrics WHERE cluster = $cluster"""
-_OF_JOB = """($job_id IS NULL OR node IN (SELECT node FROM job_nodes JOIN jobs
-              USING (cluster, attempt_key) WHERE cluster = $cluster AND job_id = $job_id))"""
+_ATTEMPT = """SELECT start_at, end_at, (SELECT list(DISTINCT node) FROM job_nodes AS held
+                WHERE held.cluster = jobs.cluster AND held.attempt_key = jobs.attempt_key)
+              FROM jobs WHERE cluster = $cluster AND job_id = $job_id AND start_at <= $last_at
+              ORDER BY start_at DESC, attempt_key LIMIT 1"""
+_WITHIN = """cluster = $cluster AND observed_at > $from_at AND observed_at <= $to_at"""
 _NAMES = f"""SELECT DISTINCT metric, node FROM node_metrics
-             WHERE cluster = $cluster AND {_OF_JOB}
-               AND observed_at > ({_LAST}) - to_minutes($minutes) AND metric <> '{XID_GAUGE}'
+             WHERE {_WITHIN} AND ($nodes IS NULL OR list_contains($nodes, node))
+               AND metric <> '{XID_GAUGE}'
              ORDER BY metric, node"""
-"""Without codes, which are no reading; of what was reduced they alone are kept as samples."""
+"""Without codes, which are no reading; of what was reduced they alone are always kept."""
 _SAMPLES = f"""SELECT machine, epoch(observed_at) AS at, avg(reading) AS value
                FROM node_metrics JOIN (
                  SELECT unnest($nodes) AS node, generate_subscripts($nodes, 1) - 1 AS machine
                ) USING (node)
-               WHERE cluster = $cluster AND metric = $metric
-                 AND observed_at > ({_LAST}) - to_minutes($minutes)
-               GROUP BY ALL"""
+               WHERE {_WITHIN} AND metric = $metric
+               GROUP BY ALL ORDER BY ALL"""
+
+
+class Stretch(NamedTuple):
+    """The last half hour of samples of some nodes: (from, to]."""
+
+    nodes: list[str] | None
+    """None for all."""
+    from_at: datetime
+    to_at: datetime
+    until_at: datetime
+    """Up to which there may be samples of it: later than the last one that is in the store where
+    others were reduced."""
+
+
+def last_stretch(store: Store, cluster: str, job_id: str | None = None) -> Stretch | None:
+    """The last half hour of samples of a cluster, or in which the last attempt of a job ran.
+
+    None where there are no samples, or no attempt began before the last of them.
+    """
+    ((last_at,),) = store.rows(_LAST, {"cluster": cluster})
+    reduced_at = last_reduced_end(store, cluster)
+    if reduced_at is not None and (last_at is None or last_at < reduced_at - timedelta(hours=1)):
+        last_at = reduced_at
+    if last_at is None:
+        return None
+    until_at, begin = max(last_at, reduced_at or last_at), timedelta(minutes=MINUTES)
+    if job_id is None:
+        return Stretch(None, last_at - begin, last_at, until_at)
+    asked = {"cluster": cluster, "job_id": job_id, "last_at": last_at}
+    for start_at, end_at, nodes in store.rows(_ATTEMPT, asked):
+        to_at = last_at if end_at is None else min(end_at, last_at)
+        until_at = until_at if to_at == last_at else to_at
+        return Stretch(sorted(nodes or ()), max(to_at - begin, start_at), to_at, until_at)
+    return None
+
+
+def lacking_nodes(store: Store, cluster: str, stretch: Stretch) -> tuple[str, ...]:
+    """Nodes of which samples of a stretch were reduced and are not in the store."""
+    return lacking(store, cluster, stretch.nodes, (stretch.from_at, stretch.until_at))
 
 
 def last_samples(store: Store, cluster: str | None = None, job_id: str | None = None) -> Samples:
-    """Samples of the half hour before the last one, of all nodes of a cluster or those of a job.
+    """Samples of the last half hour, of all nodes of a cluster or those of a job while it ran.
 
     GPUs of a node are averaged, and counters become rates.
 
     Raises
     ------
     DataError
-        Where there are none, or more than fits, or of several clusters none is named.
+        Where there are none, some were reduced, they are more than fits, or of several clusters
+        none is named.
     """
     clusters = [name for (name,) in store.rows(_CLUSTERS)]
     if cluster is None and len(clusters) > 1:
@@ -115,19 +160,22 @@ def last_samples(store: Store, cluster: str | None = None, job_id: str | None = 
             f"metrics of several clusters: name one by --cluster: {', '.join(clusters)}"
         )
     cluster = cluster or next(iter(clusters), "any cluster")
-    asked = {"cluster": cluster, "job_id": job_id, "minutes": MINUTES}
+    stretch = last_stretch(store, cluster, job_id)
+    of = f"of the nodes of job {job_id}" if job_id else f"of nodes of {cluster}"
+    if stretch is not None and (reduced := lacking_nodes(store, cluster, stretch)):
+        _refuse_reduced(of, stretch, reduced)
     nodes_of: dict[str, list[str]] = {}
-    for metric, node in store.rows(_NAMES, asked):
-        nodes_of.setdefault(metric, []).append(node)
+    if stretch is not None:
+        asked = {
+            "cluster": cluster, "from_at": stretch.from_at, "to_at": stretch.to_at
+        }  # fmt: skip
+        for metric, node in store.rows(_NAMES, asked | {"nodes": stretch.nodes}):
+            nodes_of.setdefault(metric, []).append(node)
     if not nodes_of:
-        of = f"of the nodes of job {job_id}" if job_id else f"of nodes of {cluster}"
         raise DataError(f"the store holds no metrics {of}: ingest a DCGM exporter's or Prometheus'")
     series = []
     for metric, nodes in nodes_of.items():
-        found = store.columns(
-            _SAMPLES,
-            {"cluster": cluster, "metric": metric, "nodes": nodes, "minutes": MINUTES},
-        )
+        found = store.columns(_SAMPLES, asked | {"metric": metric, "nodes": nodes})
         series.append(
             Series(
                 metric,
@@ -138,6 +186,16 @@ def last_samples(store: Store, cluster: str | None = None, job_id: str | None = 
             )
         )
     return gridded(series)
+
+
+def _refuse_reduced(of: str, stretch: Stretch, nodes: Sequence[str]) -> None:
+    """Refuses to compare machines by some of their samples."""
+    raise DataError(
+        f"samples {of} from {stretch.from_at:%Y-%m-%d %H:%M} to {stretch.until_at:%H:%M} UTC were "
+        f"reduced and not kept, of {nodes[0]}"
+        + (f" and {len(nodes) - 1:,} more" if len(nodes) > 1 else "")
+        + ": give the raw ones to `faultline machines FILE`, or reduce them with --jobs"
+    )
 
 
 class Sampled(NamedTuple):

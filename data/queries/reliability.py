@@ -95,12 +95,14 @@ def _counted(
 ) -> CountedFailures:
     """The failures of `by_day` by domain; those of a failure log by the cause that it states."""
     by_domain, known = Counter(failed["domain"].tolist()), load_site(store.root).causes
-    logged = store.rows(
-        f"""SELECT source, cause, subcause, count(*) FROM node_failures
-            WHERE cluster IN (SELECT unnest($rated)) AND {node_failures_of(selection)}
-            GROUP BY ALL""",
-        selection.parameters | {"rated": sorted(set(by_day["cluster"].tolist()))},
-    )
+    logged: list[Any] = []
+    if store.n_rows("node_failures"):
+        logged = store.rows(
+            f"""SELECT source, cause, subcause, count(*) FROM node_failures
+                WHERE cluster IN (SELECT unnest($rated)) AND {node_failures_of(selection)}
+                GROUP BY ALL""",
+            selection.parameters | {"rated": sorted(set(by_day["cluster"].tolist()))},
+        )
     causes = known.causes_stated((source, cause, sub) for source, cause, sub, _ in logged)
     for *labels, n in logged:
         by_domain[known.domain_of(causes[tuple(labels)])] += n

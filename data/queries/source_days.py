@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from data.filters import Filter
-from data.queries.collected import COLLECTED_DAYS
+from data.queries.collected import days_collected
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,9 +27,7 @@ def of_sources(store: Store, selection: Selection) -> Columns:
 
     A day on which a source was collected and had no record has 0 rows.
     """
-    asked = f"SELECT cluster, source, day, 0 AS n_rows FROM ({COLLECTED_DAYS})"
-    if not store.rows("SELECT 1 FROM collected_windows LIMIT 1"):
-        asked = "SELECT NULL, NULL, NULL, NULL WHERE false"
+    asked = f"SELECT cluster, source, day, 0 AS n_rows FROM ({days_collected(store)})"
     return store.columns(
         f"""SELECT cluster, source, CAST(day AS DATE) - DATE '1970-01-01' AS day,
               CAST(sum(n_rows) AS BIGINT) AS n_rows

@@ -8,7 +8,7 @@ from analytics.frames import GPUS_PER_NODE
 from data.filters import Filter
 from data.queries.efficiency import ledger_notes
 from data.queries.exposure import node_exposure
-from data.queries.incidents import LOST
+from data.queries.incidents import lost
 from data.said import ARRANGED
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def incidents(store: Store, selection: Selection) -> pd.DataFrame:
     """
     ledger_notes(store)
     return store.frame(
-        f"""WITH {ARRANGED}, {LOST}, named AS (
+        f"""WITH {ARRANGED}, {lost()}, named AS (
              SELECT cluster, unnest(CAST(nodes AS VARCHAR[])) AS node, start_at,
                CASE WHEN lost.incident_id IS NULL THEN 0 ELSE lost_gpu_hours END
                  / len(CAST(nodes AS VARCHAR[])) AS gpu_hours,

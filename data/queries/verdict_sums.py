@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from data.filters import Filter
-from data.queries.exposure import EVER, whole_days
+from data.queries.whole_days import NONE, whole_days
 from data.running_time import local_day
 from data.said import FAILED_ATTEMPTS
 from data.verdict_days import ALIKE, EACH
@@ -16,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from data.filters import Selection
+    from data.queries.whole_days import WholeDays
     from data.store import Store
 
+LEAST_DAYS = 7
+"""Whole days from which on verdicts come from sums: their rows are few."""
 _FAILED = Filter(within="failed_at")
 _SUMMED = Filter(columns=("cluster", "partition"))
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,13 @@ def verdicts_alike(store: Store, selection: Selection) -> Alike:
     Days that lie in the period whole come from the sums; those at its ends, short periods and those
     of an account from rows, and all where people decided causes: these lie over the rows.
     """
-    first, until = (0, 0) if store.has_decisions else whole_days(store, selection)
+    whole = NONE if store.has_decisions else whole_days(store, selection, LEAST_DAYS)
     parts = [
         f"""SELECT {EACH} FROM failed_attempt JOIN clusters USING (cluster)
             WHERE failed_at IS NOT NULL AND {_FAILED.where(selection)} AND {rows}"""
-        for rows in _rows(selection, has_sums=first < until)
+        for rows in _rows(whole)
     ]
-    if first < until:
+    if whole.found:
         parts.append(
             f"""SELECT {ALIKE}, day, n_attempts, n_started, gpu_seconds FROM verdict_days
             WHERE {_SUMMED.where(selection)}
@@ -57,23 +58,18 @@ alike AS NOT MATERIALIZED (
     return Alike(
         tables,
         selection.parameters
-        | {"first_day": first, "until_day": until}
-        | {"first_at": _at(first + 1), "until_at": _at(until - 1)},
+        | {"first_day": whole.first, "until_day": whole.until}
+        | {"begun_at": whole.begun_at, "ended_at": whole.ended_at},
     )
 
 
-def _at(day: int) -> datetime | None:
-    """When a day, a number since 1970-01-01, begins in UTC; None of one that no record reaches."""
-    return None if abs(day) >= EVER[1] - 1 else _EPOCH + timedelta(days=day)
-
-
-def _rows(selection: Selection, *, has_sums: bool) -> Iterator[str]:
+def _rows(whole: WholeDays) -> Iterator[str]:
     """Conditions for the failures that only rows tell: all, or those of the days at the ends of the
     period, each with a range of time that the database need not look through."""
-    if not has_sums:
+    if not whole.found:
         yield "true"
         return
-    if selection.from_at is not None:
-        yield f"failed_at < $first_at AND {local_day('failed_at')} < $first_day"
-    if selection.to_at is not None:
-        yield f"failed_at >= $until_at AND {local_day('failed_at')} >= $until_day"
+    if whole.begun_at is not None:
+        yield f"failed_at < $begun_at AND {local_day('failed_at')} < $first_day"
+    if whole.ended_at is not None:
+        yield f"failed_at >= $ended_at AND {local_day('failed_at')} >= $until_day"

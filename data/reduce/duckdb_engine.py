@@ -14,10 +14,11 @@ from data.errors import DataError
 from data.metric_kinds import metric_kind
 from data.publish.schema import literal
 from data.reduce import metrics
-from data.reduce.engine import CHANGES, HOURS, MINUTES, Found, Written, last_hash, surveyed
+from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Found, Written, last_hash, surveyed
 from data.reduce.inputs import CSV, PARQUET
 from data.reduce.plan import HOUR_US
 from data.reduce.scan import scan, shape_of, told_of
+from data.reduce.windows import wanted_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from data.reduce.engine import Period
     from data.reduce.inputs import Partition
     from data.reduce.manifest import Surveyed
+    from data.reduce.windows import Windows
 
 MOST_ROWS = 20_000_000
 """Samples that are reduced at once: what bounds the memory."""
@@ -60,6 +62,7 @@ class DuckDBEngine:
         self._connection = duckdb.connect(config={"temp_directory": str(aside / "spilled")})
         self._connection.execute(f"SET TimeZone = {literal(zone)}")
         self._connection.execute("SET preserve_insertion_order = false")
+        self._windows: Windows | None = None
         self.told: list[str] = []
         self._shapes: dict[str, Any] = {}
         self._unfolded: dict[str, Path] = {}
@@ -68,6 +71,9 @@ class DuckDBEngine:
         """Lets go of everything."""
         self._connection.close()
         shutil.rmtree(self._aside, ignore_errors=True)
+
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Nothing: of each what it takes is as little."""
 
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the rows of a partition: what becomes of them, and of which hours they are.
@@ -83,7 +89,7 @@ class DuckDBEngine:
             rows = self._connection.execute(
                 f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
                       CASE WHEN verdict IS NULL THEN {self.named} END AS named, count(*),
-                      count(*) FILTER (is_local)
+                      count(*) FILTER (is_local), cluster, max(at_us)
                     FROM ({self._rows(partition)}) GROUP BY ALL ORDER BY ALL"""
             ).fetchall()
         return surveyed(partition.identity, rows)
@@ -134,6 +140,10 @@ class DuckDBEngine:
         rows = self._connection.execute(_ended(minutes, since_us)).fetchall()
         return last_hash(rows)
 
+    def want(self, windows: Windows | None) -> None:
+        """From here on samples of these windows are kept, too."""
+        self._windows = windows
+
     def reduce(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """Reduces the samples of a period, which begins and ends with an hour, to files in `out`.
 
@@ -159,8 +169,39 @@ class DuckDBEngine:
             HOURS: sql_of(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
             CHANGES: sql_of(metrics.changes),
         }
+        if self._windows is not None:
+            self._want(self._windows, period)
+            files[WINDOWS] = sql_of(metrics.kept)
         written = {name: self._write(query, out / name) for name, query in files.items()}
         return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
+
+    def _want(self, windows: Windows, period: Period) -> None:
+        """Table `wanted`: the stretches of the nodes of the samples."""
+        import pyarrow as pa
+
+        hosts = self._connection.execute("SELECT DISTINCT cluster, node FROM series").fetchall()
+        columns = wanted_columns(windows, hosts, period)
+        self._connection.register("wanted_rows", pa.table(columns))
+        self._table("wanted", "FROM wanted_rows")
+        self._connection.unregister("wanted_rows")
+
+    def places(self, parts: Sequence[Path]) -> list[tuple[int, int]]:
+        """Samples by place in files of windows."""
+        if not parts:
+            return []
+        return self._connection.execute(
+            f"SELECT place, count(*) FROM {_files(parts)} GROUP BY place"
+        ).fetchall()
+
+    def join(self, parts: Sequence[Path], last_place: int, path: Path) -> int:
+        """Writes the samples up to a place of files of windows to one; how many."""
+        if not parts:
+            return 0
+        return self._write(
+            f"""SELECT {", ".join(metrics.SERIES)}, at_us, value FROM {_files(parts)}
+                WHERE place <= {last_place} ORDER BY {", ".join(metrics.SERIES)}, at_us""",
+            path,
+        )
 
     def _keep_once(self) -> int:
         """Leaves one sample a series and time, and makes the minutes anew; how many there are."""
@@ -283,9 +324,14 @@ def failed(found: Found, error: duckdb.Error) -> DataError:
     )
 
 
+def _files(paths: Sequence[Path]) -> str:
+    """A table of the rows of Parquet."""
+    listed = ", ".join(literal(str(path)) for path in paths)
+    return f"read_parquet([{listed}], hive_partitioning = false)"
+
+
 def _ended(minutes: Sequence[Path], since_us: int) -> str:
     """A query of the last samples of counters by their minutes, from a time on."""
-    listed = ", ".join(literal(str(path)) for path in minutes)
     return f"""SELECT {_STATED}, max(last_us) AS at_us, max_by(last, last_us) AS value
-      FROM read_parquet([{listed}], hive_partitioning = false)
+      FROM {_files(minutes)}
       WHERE last_us >= {since_us} AND at_least IS NOT NULL GROUP BY ALL"""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+from data.reduce.plan import day_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -11,9 +13,12 @@ if TYPE_CHECKING:
 
     from data.reduce.inputs import Partition
     from data.reduce.manifest import Surveyed
+    from data.reduce.windows import Windows
 
 MINUTES, HOURS, CHANGES = "minutes", "hours", "changes"
 """What is written: aggregates, and the samples of the gauge of XIDs at which it changes."""
+WINDOWS, KEPT = "windows", "kept"
+"""Raw samples that are kept, and of which stretches of which nodes these are all."""
 BURSTS = "bursts"
 """What is written of events."""
 REJECTED, SKIPPED = "rejected: ", "skipped: "
@@ -36,7 +41,8 @@ class Written(NamedTuple):
     """What was made of a stretch of time."""
 
     files: dict[str, int]
-    """minutes, hours, changes -> rows; each in a file of that name, none where there are none."""
+    """minutes, hours, changes, windows -> rows; each in a file of that name, none where there are
+    none. Windows have the column `place`, and are joined once the day is over."""
     rows_in: int
     repeated: int
     """Samples of a series and time of which another one counts."""
@@ -54,6 +60,9 @@ class Surveying(Protocol):
 
     def close(self) -> None:
         """Lets go of everything."""
+
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Says which partitions will be surveyed, so that they can be read together."""
 
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the rows of a partition: what becomes of them, and of which hours they are.
@@ -74,6 +83,9 @@ class Engine(Surveying, Protocol):
         `names` are the metrics that will come.
         """
 
+    def want(self, windows: Windows | None) -> None:
+        """From here on samples of these windows are kept, too."""
+
     def reduce(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """Reduces the samples of a period, which begins and ends with an hour, to files in `out`.
 
@@ -88,6 +100,12 @@ class Engine(Surveying, Protocol):
 
     def last(self, minutes: Sequence[Path], since_us: int) -> str:
         """Hash of the last samples of counters by the minutes of a day, from a time on."""
+
+    def places(self, parts: Sequence[Path]) -> list[tuple[int, int]]:
+        """Samples by place in files of windows."""
+
+    def join(self, parts: Sequence[Path], last_place: int, path: Path) -> int:
+        """Writes the samples up to a place of files of windows to one; how many."""
 
 
 class Sampling(Protocol):
@@ -116,20 +134,24 @@ def last_hash(rows: Collection[tuple[object, ...]]) -> str:
     return hashlib.sha256(repr(sorted(map(tuple, rows))).encode()).hexdigest()[:16]
 
 
-def surveyed(
-    identity: list[int], rows: Collection[tuple[str | None, int | None, str | None, int, int]]
-) -> Surveyed:
-    """What a partition holds, by counts of verdict, hour and metric, and of times without zone."""
+def surveyed(identity: list[int], rows: Collection[tuple[Any, ...]]) -> Surveyed:
+    """What a partition holds, by verdict, hour, metric, count, times without zone, cluster and last
+    time.
+    """
     from data.reduce.manifest import Surveyed
 
     counts: dict[str, dict[str, int]] = {REJECTED: {}, SKIPPED: {}}
     hours: dict[str, int] = {}
-    for verdict, hour_us, _, n, _ in rows:
+    ends: dict[str, dict[str, int]] = {}
+    for verdict, hour_us, _, n, _, cluster, last_us in rows:
         if verdict is None:
             hours[str(hour_us)] = hours.get(str(hour_us), 0) + n
+            of_cluster, day = ends.setdefault(cluster, {}), day_of(hour_us)
+            of_cluster[day] = max(of_cluster.get(day, last_us), last_us)
         else:
             begin = REJECTED if verdict.startswith(REJECTED) else SKIPPED
-            counts[begin][verdict.removeprefix(begin)] = n
+            reason = verdict.removeprefix(begin)
+            counts[begin][reason] = counts[begin].get(reason, 0) + n
     return Surveyed(
         identity,
         sum(row[3] for row in rows),
@@ -138,4 +160,5 @@ def surveyed(
         sum(row[4] for row in rows if row[0] is None),
         hours,
         sorted({str(row[2]) for row in rows if row[0] is None}),
+        ends=ends,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PARQUET, CSV, JSON, TEXT = "parquet", "csv", "json", "text"
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""How s3://bucket begins, also as a path, of which two slashes are one."""
 _PACKED = (".gz", ".zst")
 
 
@@ -65,13 +68,24 @@ def partitions(names: Sequence[str], out: Path, forms: Forms = TABLES) -> list[P
     Raises
     ------
     SourceError
-        Where a name means no file, or a file is of another form.
+        Where a name means no file, or is an address, or a file is of another form.
     """
+    for name in (*names, str(out)):
+        refuse_address(name)
     found = {path for name in names for path in _files(name, forms)}
     found = {path for path in found if not path.is_relative_to(out.absolute())}
     if not found:
         raise SourceError(f"{names[0]}: lies in the folder of the reduction: give the raw records")
     return [_partition(path, forms) for path in sorted(found)]
+
+
+def refuse_address(name: str) -> None:
+    """Refuses what names object storage: files are told apart by size and time, and renamed."""
+    if _ADDRESS.match(name):
+        raise SourceError(
+            f"{name}: is an address: mount the storage as a folder, or copy it to disk, and give "
+            "that path"
+        )
 
 
 def unpacked(partition: Partition, packed: BinaryIO) -> Any:

@@ -88,6 +88,9 @@ class DuckDBJobs:
         self._connection.close()
         shutil.rmtree(self._aside, ignore_errors=True)
 
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Nothing: each is read by itself."""
+
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the records of a partition."""
         unfolded = self._unfolding.unfolded(partition)

@@ -89,7 +89,7 @@ def _make(
                 {JOBS: of_day["rows_out"]},
                 NO_LAST,
                 NO_LAST,
-                {
+                superseded={
                     reason: n
                     for reason, n in of_day.items()
                     if reason not in ("rows_in", "rows_out")

@@ -167,7 +167,7 @@ def surveyed_jobs(
         sum(row[4] for row in rows),
         dict(days),
         [],
-        list(columns),
+        columns=list(columns),
     )
 
 

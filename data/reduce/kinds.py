@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.reduce.engine import BURSTS, CHANGES, HOURS, MINUTES
+from data.reduce.engine import BURSTS, CHANGES, HOURS, KEPT, MINUTES, WINDOWS
 from data.reduce.inputs import ACCOUNTING, LOGS, TABLES
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    METRICS: Kind(TABLES, "samples", (MINUTES, HOURS, CHANGES), HOURS),
+    METRICS: Kind(TABLES, "samples", (MINUTES, HOURS, CHANGES, WINDOWS, KEPT), HOURS),
     EVENTS: Kind(LOGS, "records", (BURSTS,), BURSTS),
     JOBS: Kind(ACCOUNTING, "records", (JOBS,), JOBS),
 }

@@ -40,6 +40,8 @@ class Surveyed:
     metrics: list[str]
     columns: list[str] = field(default_factory=list)
     """Of accounting those that it has."""
+    ends: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Cluster as the rows state it -> day -> time of the last kept row."""
 
     @property
     def kept(self) -> int:
@@ -59,7 +61,7 @@ class Done:
     inputs: dict[str, list[int]]
     """Path -> identity of what it was made from."""
     files: dict[str, list[str]]
-    """minutes, hours, changes -> files, below the folder."""
+    """minutes, hours, changes, windows, kept -> files, below the folder."""
     rows_in: int
     repeated: int
     """Samples of a series and time of which another one counts."""
@@ -71,6 +73,9 @@ class Done:
     """The same of this day."""
     superseded: dict[str, int] = field(default_factory=dict)
     """Records that gave way to another one, by reason."""
+    windows: dict[str, Any] = field(default_factory=dict)
+    """Of the raw samples that are kept: `mark` of the jobs, `jobs` with samples, `jobs_left_out`
+    and `samples_left_out`, for they are too many."""
 
 
 @dataclass
@@ -80,6 +85,8 @@ class Manifest:
     kind: str
     zone: str
     cluster: str | None
+    of_jobs: bool = False
+    """Whether raw samples around jobs are kept."""
     inputs: dict[str, Surveyed] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     """Path -> why it could not be read at all."""
@@ -106,7 +113,9 @@ class Manifest:
 
     def files(self, kind: str) -> list[str]:
         """Files of minutes, hours or changes, by day."""
-        return [name for _, done in sorted(self.partitions.items()) for name in done.files[kind]]
+        return [
+            name for _, done in sorted(self.partitions.items()) for name in done.files.get(kind, ())
+        ]
 
 
 def load(folder: Path) -> Manifest | None:
@@ -141,6 +150,7 @@ def _parsed(said: Mapping[str, Any]) -> Manifest:
         said["kind"],
         said["zone"],
         said["cluster"],
+        bool(said.get("of_jobs")),
         {path: Surveyed(**one) for path, one in said["inputs"].items()},
         dict(said["refused"]),
         {day: Done(**one) for day, one in said["partitions"].items()},

@@ -35,6 +35,10 @@ _AGGREGATE = {
     "seconds": "int64",
     "quantiles": "array<float64>",
 }
+WANTED = {"cluster": "string", "node": "string"} | dict.fromkeys(
+    ("host", "hour_us", "from_us", "until_us", "place"), "int64"
+)
+"""Column -> type of the stretches of which samples are kept, by parts of an hour."""
 _INCREASE = {"series": "int64", "begin_us": "int64", "increase": "float64"}
 _SECONDS = 59
 """Greatest second of a minute."""
@@ -172,6 +176,20 @@ def changes() -> ir.Table:
         | (seen.before != seen.value) | (seen.after != seen.value)
     )  # fmt: skip
     return kept.select(*_stated(kept), kept.at_us, kept.value).order_by([*SERIES, "at_us"])
+
+
+def kept() -> ir.Table:
+    """Samples of the stretches in table `wanted`, codes of XIDs aside, with the place of theirs."""
+    found, known, wanted = _samples(), _known(), ibis.table(WANTED, name="wanted")
+    hosts = wanted.select("cluster", "node", "host").distinct()
+    ours = known.filter(known.metric != XID_GAUGE).join(hosts, ["cluster", "node"])
+    by_host = found.join(ours.select("series", "host"), "series")
+    placed = by_host.mutate(hour_us=_begin(by_host.at_us, HOUR_US))
+    stretches = wanted.select("host", "hour_us", "from_us", "until_us", "place")
+    near = placed.join(stretches, ["host", "hour_us"])
+    inside = near.filter((near.at_us >= near.from_us) & (near.at_us < near.until_us))
+    stated = inside.select("series", "at_us", "value", "place").join(known, "series")
+    return stated.select(*_stated(stated), stated.at_us, stated.value, stated.place)
 
 
 def _samples() -> ir.Table:

@@ -73,8 +73,12 @@ def before(day: str) -> str:
     return day_of(begin_of(day) - DAY_US)
 
 
-def due(manifest: Manifest, given: Sequence[Partition]) -> list[Day]:
+def due(
+    manifest: Manifest, given: Sequence[Partition], marks: Mapping[str, str] | None = None
+) -> list[Day]:
     """The days with new or changed inputs, by time; what was given once and is no more stays.
+
+    Also those whose jobs have another mark, as far as all of their inputs are given.
 
     Raises
     ------
@@ -90,7 +94,10 @@ def due(manifest: Manifest, given: Sequence[Partition]) -> list[Day]:
             found.append(one)
             continue
         missing = done.inputs.keys() - known
-        if {**{p: done.inputs[p] for p in missing}, **one.inputs} == done.inputs:
+        is_marked = marks is None or done.windows.get("mark", "") == marks.get(day, "")
+        if {**{p: done.inputs[p] for p in missing}, **one.inputs} == done.inputs and (
+            is_marked or missing
+        ):
             continue
         if missing:
             _refuse_missing(day, one, sorted(missing))

@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING
 from data.current import sync
 from data.errors import DataError, SourceError
 from data.reduce.engine import MINUTES, NO_LAST, Engine, Found, Surveying
+from data.reduce.keeping import Keeping, left_out, windows_of
 from data.reduce.kinds import KINDS, METRICS
 from data.reduce.manifest import Done, Manifest, load
 from data.reduce.plan import DAY_US, HOUR_US, Day, after, again, before, due, stretches
+from data.reduce.windows import MOST_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from data.reduce.inputs import Partition
     from data.reduce.kinds import Kind
+    from data.reduce.windows import Jobs
 
 ASIDE = ".aside-"
 DAY = "day="
@@ -45,6 +48,10 @@ class Request:
     engine: str = "duckdb"
     master: str | None = None
     """Address of Spark's master; None for Spark in this process."""
+    jobs: Jobs | None = None
+    """Of these raw samples are kept; None for of none."""
+    most_kept: int = MOST_KEPT
+    """Raw samples of a day that are kept at most."""
     progress: Callable[[str], None] = lambda message: None
 
 
@@ -91,7 +98,12 @@ def opened(request: Request) -> Manifest:
             raise DataError(
                 f"{request.out}: holds files and no manifest of a reduction: name a new folder"
             )
-        return Manifest(request.kind, zone, request.cluster)
+        return Manifest(request.kind, zone, request.cluster, request.jobs is not None)
+    if manifest.of_jobs != (request.jobs is not None):
+        made = "with" if manifest.of_jobs else "without"
+        raise DataError(
+            f"{request.out}: is a reduction {made} --jobs: say the same, or name another folder"
+        )
     stated = (request.kind, zone, request.cluster)
     if (manifest.kind, manifest.zone, manifest.cluster) != stated:
         raise DataError(
@@ -113,6 +125,7 @@ def survey_inputs(
         if (known := manifest.inputs.get(partition.path)) is None
         or known.identity != partition.identity
     ]
+    engine.prepare(new)
     for number, partition in enumerate(new, 1):
         request.progress(f"{number:,} of {len(new):,} inputs read")
         try:
@@ -141,7 +154,8 @@ def make_days(
 ) -> None:
     """Makes each day that is due, and the next where its counters count on from another end."""
     manifest = result.manifest
-    todo = {day.day: day for day in due(manifest, given)}
+    marks = request.jobs.marks() if request.jobs else None
+    todo = {day.day: day for day in due(manifest, given, marks)}
     n_days = len(todo)
     while todo:
         day = todo.pop(min(todo))
@@ -149,11 +163,12 @@ def make_days(
         if day.late:
             late = f"{sum(day.late.values()):,} {result.kind.called} of {', '.join(day.late)}"
             result.notices.append(f"{day.day}: {late} came when the day was done: it was made anew")
-        _make_day(engine, request, given, day, manifest)
+        _make_day(engine, request, given, day, manifest, (marks or {}).get(day.day, ""))
         result.days_done.append(day.day)
         following = _following(manifest, day.day, given)
         if following is not None:
             todo.setdefault(following.day, following)
+    result.notices += left_out(manifest, result.days_done, marks or {}, request.most_kept)
     manifest.save(request.out)
 
 
@@ -172,6 +187,7 @@ def _make_day(
     given: Sequence[Partition],
     day: Day,
     manifest: Manifest,
+    mark: str,
 ) -> None:
     """Makes one day: files are written aside, named, then the manifest names them."""
     out, old = request.out, manifest.partitions.pop(day.day, None)
@@ -182,7 +198,9 @@ def _make_day(
         minutes = [out / name for name in earlier.files.get(MINUTES, ())] if earlier else []
         names = {name for path in day.inputs for name in manifest.inputs[path].metrics}
         engine.begin(names, minutes, day.begin_us - HOUR_US)
-        files, counts = _write(engine, request, Found(of_day, clean), day)
+        windows = windows_of(manifest, request.jobs, day) if request.jobs else None
+        keeping = Keeping(engine, windows, request.most_kept, mark)
+        files, counts = _write(engine, request, Found(of_day, clean), day, keeping)
         refuse_moved(of_day)
         last_us = day.begin_us + DAY_US - HOUR_US
         manifest.partitions[day.day] = Done(
@@ -193,6 +211,7 @@ def _make_day(
             {kind: counts[kind] for kind in KINDS[request.kind].files},
             earlier.last if earlier else NO_LAST,
             engine.last([out / name for name in files.get(MINUTES, ())], last_us),
+            windows=keeping.told,
         )
     manifest.save(out)
     for names_of in old.files.values() if old else ():
@@ -201,7 +220,7 @@ def _make_day(
 
 
 def _write(
-    engine: Engine, request: Request, found: Found, day: Day
+    engine: Engine, request: Request, found: Found, day: Day, keeping: Keeping
 ) -> tuple[dict[str, list[str]], Counter[str]]:
     """Files of a day, in their places, and how many rows they and the samples are."""
     run, out, number = secrets.token_hex(4), request.out, 0
@@ -209,20 +228,30 @@ def _write(
     counts: Counter[str] = Counter()
     aside = out / f"{ASIDE}{run}"
     aside.mkdir()
+
+    def place(path: Path, kind: str, number: int) -> None:
+        name = f"{kind}/{DAY}{day.day}/{run}-{number}.parquet"
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        sync(path)
+        path.rename(out / name)
+        files[kind].append(name)
+
     for stretch in stretches(day.hours, request.most_rows or engine.most_rows):
         for share in range(stretch.shares):
             period = stretch.begin_us, stretch.end_us
             made = engine.reduce(found, period, (share, stretch.shares), aside)
             engine.keep_last(stretch.end_us - HOUR_US)
-            counts.update(made.files, rows_in=made.rows_in, repeated=made.repeated)
-            for kind in made.files:
-                name = f"{kind}/{DAY}{day.day}/{run}-{number}.parquet"
-                (out / name).parent.mkdir(parents=True, exist_ok=True)
-                sync(aside / kind)
-                (aside / kind).rename(out / name)
-                files[kind].append(name)
+            counts.update(rows_in=made.rows_in, repeated=made.repeated)
+            others = keeping.lay_aside(made.files, aside)
+            counts.update(others)
+            for kind in others:
+                place(aside / kind, kind, number)
             number += 1
         engine.pass_on()
+    written = keeping.written(aside)
+    counts.update(written)
+    for kind in written:
+        place(aside / kind, kind, 0)
     aside.rmdir()
     return files, counts
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import ibis
 
-from data.errors import DataError
+from data.errors import DataError, SourceError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
-from data.reduce.engine import CHANGES, HOURS, MINUTES, Written, last_hash, surveyed
-from data.reduce.spark_scan import broken, scanned, spark_errors
+from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Written, last_hash, surveyed
+from data.reduce.spark_scan import broken, likeness, scanned
+from data.reduce.spark_session import reason_of, spark_errors, spark_session
+from data.reduce.windows import wanted_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,18 +27,19 @@ if TYPE_CHECKING:
     from data.reduce.engine import Found, Period
     from data.reduce.inputs import Partition
     from data.reduce.manifest import Surveyed
+    from data.reduce.windows import Windows
 
 MOST_ROWS = 2_000_000_000
 """Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
 _SHUFFLED_BYTES = 64_000_000
 """Of the inputs, that one task of Spark takes: 10 million samples of Parquet."""
-WAIT_S = 10.0
-"""How long a master may take to answer."""
 _SAMPLE = ", ".join([*(f"{name} STRING" for name in metrics.SERIES), "at_us BIGINT, value DOUBLE"])
 _KIND = "metric STRING, is_counter BOOLEAN, unit STRING, holds_at_most DOUBLE"
 _COLUMNS = ", ".join(metrics.SCANNED)
 _NAMED = ", ".join(f"coalesce({name}, '') AS {name}" for name in metrics.SERIES)
-_LOCAL = "local[*]"
+_WANTED = ", ".join(
+    f"{name} {'STRING' if kind == 'string' else 'BIGINT'}" for name, kind in metrics.WANTED.items()
+)
 
 
 class SparkEngine:
@@ -48,34 +50,73 @@ class SparkEngine:
 
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
-        self.told: list[str] = []
         self._aside, self._cluster = aside.absolute(), cluster
-        self._session = _session(zone, master)
+        self._windows: Windows | None = None
+        self._session = spark_session("faultline reduce", zone, master)
         self._aside.mkdir(parents=True)
+        parallel = self._session.sparkContext.defaultParallelism
+        self._session.conf.set("spark.sql.shuffle.partitions", parallel)  # not 200 tasks for a sum
+        self._likeness: dict[str, str] = {}
+        self._frames: dict[tuple[str, ...], Any] = {}
+        self._surveyed: dict[str, Surveyed] = {}
+        self._lasts: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
+        self.told: list[str] = []
 
     def close(self) -> None:
         """Lets go of everything."""
         self._session.stop()
         shutil.rmtree(self._aside, ignore_errors=True)
 
+    def prepare(self, partitions: Sequence[Partition]) -> None:
+        """Counts the rows of those that are alike at once: each job of Spark takes its time."""
+        for alike in self._alike(partitions):
+            if len(alike) > 1:
+                with suppress(SourceError):  # which of them it is comes out one by one
+                    self._surveyed |= self._survey(alike)
+
     def survey(self, partition: Partition) -> Surveyed:
         """Counts the rows of a partition."""
+        if partition.path not in self._surveyed:
+            self._surveyed |= self._survey([partition])
+        return self._surveyed.pop(partition.path)
+
+    def _survey(self, partitions: Sequence[Partition]) -> dict[str, Surveyed]:
+        """Path -> what the partition holds, of some that are alike."""
         width = metrics.HOUR_US
         hour = f"at_us - ((at_us % {width}) + {width}) % {width}"
-        frame = scanned(self._session, partition, self._cluster)
-        frame.createOrReplaceTempView("partition_read")
+        self._scanned(partitions).createOrReplaceTempView("partition_read")
         try:
             rows = self._session.sql(
-                f"""SELECT verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
-                      CASE WHEN verdict IS NULL THEN metric END AS metric, count(*) AS n,
-                      count_if(is_local) AS n_local
-                    FROM partition_read GROUP BY 1, 2, 3"""
+                f"""SELECT path, verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
+                      CASE WHEN verdict IS NULL THEN metric END AS named, count(*) AS n,
+                      count_if(is_local) AS n_local, cluster, max(at_us) AS last_us
+                    FROM partition_read GROUP BY 1, 2, 3, 4, cluster"""
             ).collect()
         except spark_errors() as error:
-            raise broken(partition, error) from None
-        return surveyed(partition.identity, [tuple(row) for row in rows])
+            raise broken(partitions[0], error) from None
+        of_path: dict[str, list[tuple[Any, ...]]] = {one.path: [] for one in partitions}
+        for url, *row in rows:
+            path = unquote(urlsplit(url).path) if len(partitions) > 1 else partitions[0].path
+            of_path[path].append(tuple(row))
+        return {one.path: surveyed(one.identity, of_path[one.path]) for one in partitions}
+
+    def _alike(self, partitions: Sequence[Partition]) -> list[list[Partition]]:
+        """Partitions by what they have in common."""
+        groups: dict[tuple[str, str], list[Partition]] = {}
+        for one in partitions:
+            if one.path not in self._likeness:
+                self._likeness[one.path] = likeness(one)
+            groups.setdefault((one.form, self._likeness[one.path]), []).append(one)
+        return list(groups.values())
+
+    def _scanned(self, partitions: Sequence[Partition]) -> Any:
+        """A frame of the rows of partitions that are alike; to make one takes jobs of its own."""
+        paths = tuple(one.path for one in partitions)
+        if paths not in self._frames:
+            self._frames[paths] = scanned(self._session, partitions, self._cluster)
+        return self._frames[paths]
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on."""
@@ -94,45 +135,79 @@ class SparkEngine:
         try:
             return self._reduced(found, period, share, out)
         except spark_errors() as error:
-            reason = str(error).splitlines()[0][:200]
             raise DataError(
-                f"Spark failed ({reason}): see that its workers live and have room; days that are "
-                "done stay, run it again"
+                f"Spark failed ({reason_of(error)}): see that its workers live and have room; days "
+                "that are done stay, run it again"
             ) from error
 
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """The same, with Spark's own errors."""
         self._view(found, period, share)
         numbered = str(self._aside / "series")  # numbers stay what they are if a worker is lost
-        self._session.sql(_sql(metrics.series)).write.mode("overwrite").parquet(numbered)
+        self._session.sql(sql_of(metrics.series)).write.mode("overwrite").parquet(numbered)
         self._session.read.parquet(numbered).createOrReplaceTempView("series")
-        self._keep("samples", _sql(metrics.samples))
-        self._keep("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+        self._keep("samples", sql_of(metrics.samples))
+        self._keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
         n_rows, crowded = self._session.sql(
             "SELECT coalesce(sum(n), 0), count_if(bit_count(seconds) < n) FROM minutes"
         ).first()
         n_once = n_rows
         if crowded:
-            self._keep("samples", _sql(metrics.once))
-            self._keep("minutes", _sql(metrics.aggregates, metrics.MINUTE_US))
+            self._keep("samples", sql_of(metrics.once))
+            self._keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
             n_once = self._session.table("samples").count()
-        self._keep("increased", _sql(metrics.increases))
-        self._keep("hours", _sql(metrics.aggregates, metrics.HOUR_US))
+        self._keep("increased", sql_of(metrics.increases))
+        self._keep("hours", sql_of(metrics.aggregates, metrics.HOUR_US))
         files = {
-            MINUTES: _sql(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
-            HOURS: _sql(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
-            CHANGES: _sql(metrics.changes),
+            MINUTES: sql_of(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
+            HOURS: sql_of(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
+            CHANGES: sql_of(metrics.changes),
         }
+        if self._windows is not None:
+            self._want(self._windows, period)
+            files[WINDOWS] = sql_of(metrics.kept)
         written = {name: self._write(query, out / name) for name, query in files.items()}
         return Written({name: n for name, n in written.items() if n}, n_rows, n_rows - n_once)
 
+    def want(self, windows: Windows | None) -> None:
+        """From here on samples of these windows are kept, too."""
+        self._windows = windows
+
+    def _want(self, windows: Windows, period: Period) -> None:
+        """View `wanted`: the stretches of the nodes of the samples."""
+        hosts = self._session.sql("SELECT DISTINCT cluster, node FROM series").collect()
+        columns = wanted_columns(windows, [tuple(host) for host in hosts], period)
+        rows = list(zip(*(columns[name].tolist() for name in metrics.WANTED), strict=True))
+        self._session.createDataFrame(rows, _WANTED).createOrReplaceTempView("wanted")
+
+    def places(self, parts: Sequence[Path]) -> list[tuple[int, int]]:
+        """Samples by place in files of windows."""
+        if not parts:
+            return []
+        counted = self._parts(parts).groupBy("place").count()
+        return [tuple(row) for row in counted.collect()]
+
+    def join(self, parts: Sequence[Path], last_place: int, path: Path) -> int:
+        """Writes the samples up to a place of files of windows to one; how many."""
+        if not parts:
+            return 0
+        self._parts(parts).createOrReplaceTempView("windows")
+        columns = ", ".join(metrics.SERIES)
+        return self._write(
+            f"""SELECT {columns}, at_us, value FROM windows WHERE place <= {last_place}
+                ORDER BY {columns}, at_us""",
+            path,
+        )
+
+    def _parts(self, parts: Sequence[Path]) -> Any:
+        """Rows of files of windows."""
+        return self._session.read.parquet(*(str(path.absolute()) for path in parts))
+
     def keep_last(self, since_us: int) -> None:
         """Keeps the last samples of the counters that were reduced, from a time on."""
-        last = self._session.sql(_sql(metrics.last_of_counters)).where(f"at_us >= {since_us}")
+        last = self._session.sql(sql_of(metrics.last_of_counters)).where(f"at_us >= {since_us}")
         self._ended += [tuple(row) for row in last.select(*metrics.SCANNED).collect()]
-        for frame in self._kept:
-            frame.unpersist()
-        self._kept = []
+        self._let_go()
 
     def pass_on(self) -> None:
         """Counts on from the samples that were kept."""
@@ -148,6 +223,9 @@ class SparkEngine:
         if not minutes:
             return []
         files = [str(path.absolute()) for path in minutes]
+        asked = (*files, since_us)
+        if asked in self._lasts:  # the day before was the last that was made
+            return self._lasts[asked]
         self._session.read.parquet(*files).createOrReplaceTempView("minutes_before")
         rows = self._session.sql(
             f"""SELECT {_COLUMNS} FROM (
@@ -155,13 +233,14 @@ class SparkEngine:
                   FROM minutes_before WHERE last_us >= {since_us} AND at_least IS NOT NULL
                   GROUP BY 1, 2, 3, 4, 5)"""
         ).collect()
-        return [tuple(row) for row in rows]
+        self._lasts = {asked: [tuple(row) for row in rows]}
+        return self._lasts[asked]
 
     def _view(self, found: Found, period: Period, share: tuple[int, int]) -> None:
         """View `scanned`: the kept rows of a period."""
         whole = None
-        for partition in found.partitions:
-            frame = scanned(self._session, partition, self._cluster).where(
+        for alike in self._alike(found.partitions):
+            frame = self._scanned(alike).where(
                 f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
             )
             frame = frame.select(*metrics.SCANNED)
@@ -181,6 +260,12 @@ class SparkEngine:
         frame.createOrReplaceTempView(name)
         self._kept.append(frame)
 
+    def _let_go(self) -> None:
+        """Lets go of the answers that are held."""
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept = []
+
     def _write(self, query: str, path: Path) -> int:
         """Writes rows to one file, none where there are none; how many."""
         import pyarrow.parquet as pq
@@ -197,54 +282,8 @@ class SparkEngine:
         return int(n_rows)
 
 
-def _session(zone: str, master: str | None) -> Any:
-    """A session on a master that answers, or in this process.
-
-    Raises
-    ------
-    DataError
-        Where there is no Spark, no Java, or nothing answers.
-    """
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        raise DataError("no Java, which Spark runs on: install a Java runtime, e.g. openjdk 17")
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise DataError("no Spark: pip install -e .[spark]") from None
-    _refuse_silent(master)
-    building = SparkSession.builder.appName("faultline reduce").master(master or _LOCAL)
-    for name, setting in {
-        "spark.sql.session.timeZone": zone,
-        "spark.sql.legacy.parquet.nanosAsLong": "true",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }.items():
-        building = building.config(name, setting)
-    try:
-        session = building.getOrCreate()
-    except spark_errors() as error:
-        reason = str(error).splitlines()[0][:200]
-        raise DataError(f"Spark did not start ({reason}): check --master and Java") from None
-    session.sparkContext.setLogLevel("ERROR")
-    return session
-
-
-def _refuse_silent(master: str | None) -> None:
-    """Refuses a standalone master that does not answer, which Spark would try for a minute."""
-    if master is None or not master.startswith("spark://"):
-        return
-    addresses = [urlsplit(f"spark://{each}") for each in master[len("spark://") :].split(",")]
-    for address in addresses:
-        try:
-            with socket.create_connection((address.hostname or "", address.port or 7077), WAIT_S):
-                return
-        except (OSError, ValueError):
-            continue
-    raise DataError(f"{master}: no master answers there: check the address, and that it runs")
-
-
 @cache
-def _sql(question: Callable[..., ir.Table], *asked: str | int) -> str:
+def sql_of(question: Callable[..., ir.Table], *asked: str | int) -> str:
     """An expression as Spark takes it."""
     ibis.pyspark  # noqa: B018  registers options that the compiler asks for
     return str(ibis.to_sql(question(*asked), dialect="pyspark"))

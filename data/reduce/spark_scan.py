@@ -1,20 +1,27 @@
-"""One partition as Spark reads it: rows of samples, each with why it is not kept."""
+"""Partitions as Spark reads them: rows of samples, each with why it is not kept."""
 
 from __future__ import annotations
 
-from functools import cache
+import io
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import zstandard
 
 from data.errors import SourceError
 from data.ingest.readers.metrics.dcgm import INFINITE, NAN
 from data.ingest.readers.metrics.metric_samples import BLANK, BLANKS
 from data.reduce.columns import columns_of
 from data.reduce.engine import REJECTED, SKIPPED
-from data.reduce.inputs import CSV, PARQUET
+from data.reduce.inputs import CSV, JSON, PARQUET, unpacked
+from data.reduce.spark_session import reason_of, spark_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from data.reduce.inputs import Partition
 
+_LONGEST_LINE = 1 << 20
 _ZONED = r"\\d:?\\d\\d(:\\d\\d([.,]\\d+)?)?\\s*(Z|z|UTC|GMT|[+-]\\d\\d(:?\\d\\d)?)\\s*$"
 _BLANK = " OR ".join(f"value BETWEEN {least!r}D AND {most!r}D" for least, most in BLANKS)
 _VERDICT = f"""CASE WHEN node = '' THEN '{REJECTED}no node'
@@ -26,8 +33,29 @@ _VERDICT = f"""CASE WHEN node = '' THEN '{REJECTED}no node'
   WHEN startswith(metric, 'DCGM_') AND ({_BLANK}) THEN '{SKIPPED}{BLANK}' END"""
 
 
-def scanned(session: Any, partition: Partition, cluster: str | None) -> Any:
-    """A frame of all rows: the columns of SCANNED, `verdict` and `is_local`.
+def likeness(partition: Partition) -> str:
+    """What partitions have in common that are read as one: their schema, or first line.
+
+    Of JSON each is alone: together, one that lacks a key would have it of the others.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if partition.form == JSON:
+        return partition.path
+    try:
+        if partition.form == PARQUET:
+            return str(pq.read_schema(partition.path).remove_metadata())
+        with Path(partition.path).open("rb") as packed:
+            text = io.TextIOWrapper(unpacked(partition, packed), "utf-8", "replace")
+            return text.readline(_LONGEST_LINE)
+    except (OSError, EOFError, pa.ArrowException, zstandard.ZstdError):
+        return partition.path  # Spark says what is wrong
+
+
+def scanned(session: Any, partitions: Sequence[Partition], cluster: str | None) -> Any:
+    """A frame of all rows of partitions that are alike: the columns of SCANNED, `verdict`,
+    `is_local`, and `path`, in which of them a row stands, as a URL.
 
     Times without a zone are read in that of the session.
 
@@ -36,68 +64,71 @@ def scanned(session: Any, partition: Partition, cluster: str | None) -> Any:
     SourceError
         Where the file is empty, damaged, or lacks a column.
     """
-    if not partition.size:
-        raise SourceError(f"{partition.path}: is empty: leave it out or write it again")
-    try:
-        rows = _rows(session, partition)
-        types = dict(rows.dtypes)
-    except spark_errors() as error:
-        raise broken(partition, error) from None
+    partition = partitions[0]
+    rows, types = described(session, partitions)
     found = columns_of(partition.path, types)
 
     def text(column: str | None) -> str:
         if column is None:
             return "''"
-        stated = f"CAST({_quoted(column)} AS STRING)"
+        stated = f"CAST({quoted(column)} AS STRING)"
         return f"coalesce({stated if partition.form == PARQUET else f'trim({stated})'}, '')"
 
-    of_cluster = _literal(cluster) if cluster else text(found.cluster)
-    at, kind = _quoted(found.at), types[found.at]
+    of_cluster = literal(cluster) if cluster else text(found.cluster)
+    at, kind = quoted(found.at), types[found.at]
     return rows.selectExpr(
         f"{of_cluster} AS cluster",
         f"{text(found.node)} AS node",
         f"{text(found.gpu)} AS gpu",
         f"{text(found.metric)} AS metric",
         f"{text(found.labels)} AS labels",
-        f"{_time(at, kind)} AS at_us",
-        f"try_cast({_quoted(found.value)} AS DOUBLE) AS value",
-        f"{_is_local(at, kind)} AS is_local",
+        f"{micros_of(at, kind)} AS at_us",
+        f"try_cast({quoted(found.value)} AS DOUBLE) AS value",
+        f"{names_no_zone(at, kind)} AS is_local",
+        "_metadata.file_path AS path",
     ).selectExpr("*", f"{_VERDICT} AS verdict")
 
 
-@cache
-def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark and its Java raise where files, workers or settings are at fault."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
+def described(session: Any, partitions: Sequence[Partition]) -> tuple[Any, dict[str, str]]:
+    """The rows of partitions that are alike, and the type of each of their columns.
 
-    return (Py4JError, PySparkException, OSError)
+    Raises
+    ------
+    SourceError
+        Where a file is empty or damaged.
+    """
+    for each in partitions:
+        if not each.size:
+            raise SourceError(f"{each.path}: is empty: leave it out or write it again")
+    try:
+        rows = rows_of(session, partitions)
+        return rows, dict(rows.dtypes)
+    except spark_errors() as error:
+        raise broken(partitions[0], error) from None
 
 
 def broken(partition: Partition, error: Exception) -> SourceError:
     """What to say of a file that cannot be read."""
-    reason = str(error).splitlines()[0][:200]
-    return SourceError(f"{partition.path}: is damaged ({reason}): copy or write it again")
+    return SourceError(f"{partition.path}: is damaged ({reason_of(error)}): copy or write it again")
 
 
-def _rows(session: Any, partition: Partition) -> Any:
-    """The rows as the file has them; of texts all columns are texts."""
-    if partition.form == PARQUET:
-        return session.read.parquet(partition.path)
-    if partition.form == CSV:
+def rows_of(session: Any, partitions: Sequence[Partition]) -> Any:
+    """The rows as the files have them; of texts all columns are texts."""
+    form, paths = partitions[0].form, [each.path for each in partitions]
+    if form == PARQUET:
+        return session.read.parquet(*paths)
+    if form == CSV:
         with_header = session.read.option("header", True).option("escape", '"')
-        return with_header.option("sep", _separator(session, partition)).csv(partition.path)
-    return session.read.option("primitivesAsString", True).json(partition.path)
+        return with_header.option("sep", _separator(partitions[0])).csv(paths)
+    return session.read.option("primitivesAsString", True).json(paths)
 
 
-def _separator(session: Any, partition: Partition) -> str:
+def _separator(partition: Partition) -> str:
     """What stands between the fields of the first line."""
-    first = session.read.text(partition.path).first()
-    line = "" if first is None else first[0]
-    return max(",;\t|", key=line.count)
+    return max(",;\t|", key=likeness(partition).count)
 
 
-def _time(name: str, kind: str) -> str:
+def micros_of(name: str, kind: str) -> str:
     """Microseconds since 1970, NULL where it is no time, by the rules of `data.reduce.scan`."""
     if kind.startswith(("timestamp", "date")):
         return f"unix_micros(CAST({name} AS TIMESTAMP))"
@@ -113,7 +144,7 @@ def _time(name: str, kind: str) -> str:
       ELSE unix_micros(try_cast(replace({name}, ',', '.') AS TIMESTAMP)) END"""
 
 
-def _is_local(name: str, kind: str) -> str:
+def names_no_zone(name: str, kind: str) -> str:
     """Whether a time names no zone."""
     if kind.startswith(("timestamp", "date")):
         return str(kind != "timestamp").lower()
@@ -122,11 +153,11 @@ def _is_local(name: str, kind: str) -> str:
     return f"try_cast({name} AS DOUBLE) IS NULL AND NOT {name} RLIKE '{_ZONED}'"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name as Spark's SQL writes it."""
     return "`" + name.replace("`", "``") + "`"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """A text as Spark's SQL writes it."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

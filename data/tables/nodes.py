@@ -227,6 +227,24 @@ NODE_METRICS_REDUCED = Records(
     placed_by=("node",),
 )
 
+NODE_METRICS_KEPT = Records(
+    "node_metrics_kept",
+    "A stretch of time of which all samples of a node are in `node_metrics`, though the others of "
+    "that day were reduced to hours.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "node": varchar("host name"),
+        "from_at": timestamptz("begin of the stretch"),
+        "until_at": timestamptz("end of the stretch, not in it"),
+        "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
+    },
+    key=("cluster", "node", "from_at", "until_at"),
+    time="from_at",
+    later="until_at",
+    placed_by=("node",),
+)
+
 NODE_METRICS_HOURLY = Table(
     "node_metrics_hourly",
     "A metric of a node or GPU in one hour, from the samples in `node_metrics`, or from "

@@ -188,6 +188,10 @@ OTHERS: dict[str, list[Row]] = {
         for gpu in (None, "0") for when in (0, 1) for labels in (None, "{}") for n in (1, 2)
         for mean in (1.0, 2.0)
     ],
+    "node_metrics_kept": [
+        {"cluster": "a", "node": node, "from_at": at(begin), "until_at": at(end)}
+        for node in ("n1", "n2") for begin in (0, 1) for end in (2, 3)
+    ],
     "pod_runs": [
         {"cluster": "a", "job_id": "ns/j", "pod_uid": uid, "run": run, "slot": "0", "state": state,
          "is_over": state == "FAILED", "created_at": at(0), "start_at": at(1), "end_at": end,

@@ -38,6 +38,10 @@ NO_JOB = (
     f"cannot be judged: no job of {LEAST_MACHINES} nodes or more ran for {LEAST_MINUTES:.0f} "
     "minutes of the last half hour of metrics"
 )
+REDUCED = (
+    "cannot be judged: metrics of nodes were reduced to hours, and samples of the last half hour "
+    "were not kept"
+)
 TOO_FEW = "cannot be judged: the metrics of the jobs that ran last tell too little"
 
 
@@ -47,6 +51,12 @@ class Examined(NamedTuple):
     attempt: Sampled
     found: Detection
     step_seconds: float
+
+
+def last_is_kept(store: Store, cluster: str) -> bool:
+    """Whether no sample of the last half hour was reduced away."""
+    stretch = metrics.last_stretch(store, cluster)
+    return stretch is None or not metrics.lacking_nodes(store, cluster, stretch)
 
 
 def last_jobs(store: Store, cluster: str) -> list[Sampled] | None:
@@ -74,6 +84,8 @@ def examined(store: Store, cluster: str, attempt: Sampled) -> Examined | None:
 def find(ask: Ask, watch: Watch) -> Found:
     """Machines of the jobs that ran last that moved away from the others, and stay away."""
     cluster = watch.selection.cluster or ""
+    if not ask(last_is_kept, cluster):
+        return Found(blind=REDUCED)
     jobs = ask(last_jobs, cluster)
     if not jobs:
         return Found(blind=BLIND if jobs is None else NO_JOB)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from analytics.estimate import CONF_LEVEL
 from analytics.nodes.records import WINDOW_DAYS
 from app.answers.nodes import lemons
-from app.answers.nodes.judged_nodes import verdicts
 from data.errors import DataError
 from data.filters import Selection
 from data.queries import what_if as queries
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from analytics.nodes.lemons import JudgedNode
     from app.ask import Ask
 
 By = Literal["before", "within"]
@@ -45,7 +44,7 @@ class Chosen:
     """Cluster and node."""
     how: str
     """Key of `HOW`; empty where none is left out."""
-    why: dict[tuple[str, str], tuple[str, float | None]]
+    why: Mapping[tuple[str, str], tuple[str, float | None]]
     """Verdict and score of each, of those that were ranked."""
 
     @property
@@ -68,35 +67,30 @@ def chosen(ask: Ask, selection: Selection, worst: int, named: Sequence[str], by:
         return Chosen((), "", {})
     of = Selection(cluster=selection.cluster)
     how: str = by
-    rows: list[dict[str, Any]] = []
+    rows: list[JudgedNode] = []
     if by == "before" and selection.from_at is not None:
-        rows = _known(_judged(ask, replace(of, to_at=selection.from_at), WINDOW_DAYS))
+        rows = _known(lemons.ranked(ask, replace(of, to_at=selection.from_at)))
         how = "before" if rows else "nobody"
     if not rows:
         rows = _known(_within(ask, selection))
     first = rows[:worst]
-    places = [(row["cluster"], row["node"]) for row in first]
-    why = {place: (row["verdict"], row["score"]) for place, row in zip(places, first, strict=True)}
+    places = [(node.cluster, node.node) for node in first]
+    why = {place: (node.verdict, node.score) for place, node in zip(places, first, strict=True)}
     return Chosen(tuple(places), how if places else "", why)
 
 
-def _known(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _known(nodes: Sequence[JudgedNode]) -> list[JudgedNode]:
     """Nodes against which anything speaks."""
-    return [row for row in rows if row["score"]]
+    return [node for node in nodes if node.score]
 
 
-def _within(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
+def _within(ask: Ask, selection: Selection) -> list[JudgedNode]:
     """All nodes by what the period holds, the worst first."""
     days = float(WINDOW_DAYS)
     if selection.from_at is not None and selection.to_at is not None:
         days = (selection.to_at - selection.from_at) / timedelta(days=1)
     of = Selection(cluster=selection.cluster, to_at=selection.to_at)
-    return _judged(ask, of, days)
-
-
-def _judged(ask: Ask, selection: Selection, days: float) -> list[dict[str, Any]]:
-    """All nodes by so many days, the worst first."""
-    return lemons.ranked(ask(verdicts, selection, days=days, conf_level=CONF_LEVEL))
+    return lemons.ranked(ask, of, days=days)
 
 
 def _named(ask: Ask, selection: Selection, named: Sequence[str]) -> list[tuple[str, str]]:

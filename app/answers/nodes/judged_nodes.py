@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.arrays import Bools
-    from analytics.efficiency.without_nodes import Regained
     from analytics.nodes.draining import BackTest, WithoutThem
     from analytics.nodes.lemons import JudgedCluster, JudgedNode
     from analytics.nodes.records import Signal
@@ -188,16 +187,14 @@ def _regained(
     places = np.flatnonzero(listed).tolist()
     names = [(node.cluster, node.node) for node in judged.nodes]
     found = {at: days.without([names[at]]) for at in places}
-    judged = watched(judged, [at for at in places if _may_be_nothing(found[at])])
+    saved = {at: each.at(conf_level) for at, each in found.items()}
+    # At a level of its own: that which is shown moves no verdict.
+    tried = saved if conf_level == CONF_LEVEL else {at: found[at].at(CONF_LEVEL) for at in places}
+    judged = watched(judged, [at for at in places if (tried[at].lower or 0.0) <= 0])
     drained = list(compress(names, judged.lemons))
     nothing = Estimate(0.0, 0.0, 0.0, conf_level, 0)
     by_all = days.without(drained).at(conf_level) if drained else nothing
-    return judged, {at: each.at(conf_level) for at, each in found.items()}, by_all
-
-
-def _may_be_nothing(saved: Regained) -> bool:
-    """Whether nothing may be saved, at a level of its own: that which is shown moves no verdict."""
-    return (saved.at(CONF_LEVEL).lower or 0.0) <= 0
+    return judged, saved, by_all
 
 
 def _unjudged(node: JudgedNode) -> JudgedNode:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from analytics.nodes.draining import BackTest, WithoutThem
+    from analytics.nodes.lemons import JudgedNode
     from app.answers.nodes.judged_nodes import ClusterVerdicts
     from app.ask import Ask
     from app.words.terms import Term
@@ -156,17 +157,24 @@ def summary(
     }
 
 
+def ranked(
+    ask: Ask, selection: Selection, *, days: float = WINDOW_DAYS, conf_level: float = CONF_LEVEL
+) -> list[JudgedNode]:
+    """Every node, lemons by what draining them saves first; no back-test."""
+    found = ask(verdicts, selection, days=days, conf_level=conf_level)
+    return [of.nodes[at] for of, at in _in_order(found)]
+
+
 def standing_out(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     """Lemons, also those of which draining may save nothing, as `_outline` has them; what saves
     most comes first."""
     found = ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL)
     listed = (
         _outline(of, at, Told(of, at))
-        for of in found
-        for at, node in enumerate(of.nodes)
-        if node.verdict in LISTED
+        for of, at in _in_order(found)
+        if of.nodes[at].verdict in LISTED
     )
-    return sorted(filter(stands_out, listed), key=_rank)
+    return list(filter(stands_out, listed))
 
 
 def stands_out(row: dict[str, Any]) -> bool:
@@ -174,15 +182,10 @@ def stands_out(row: dict[str, Any]) -> bool:
     return row["verdict"] == "lemon" or NOTHING_SAVED in row["reasons"]
 
 
-def ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
-    """All nodes as `_outline` has them; lemons by what draining them saves come first."""
-    outlines = (_outline(of, at, _told(of, at)) for of in found for at in range(len(of.nodes)))
-    return sorted(outlines, key=_rank)
-
-
 def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
-    """The same as JSON prints them."""
-    return sorted((row for of in found for row in _rows(of)), key=_rank)
+    """The nodes of all clusters in that order, as JSON prints them."""
+    signals = {id(of): _signals(of) for of in found}
+    return [_row(of, at, signals[id(of)][at]) for of, at in _in_order(found)]
 
 
 def of_node(
@@ -195,7 +198,7 @@ def of_node(
     for of in ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL):
         for at, each in enumerate(of.nodes):
             if (each.cluster, each.node) == (cluster, node):
-                row = _row(of, at)
+                row = _row(of, at, _signals(of)[at])
                 if row["verdict"] not in LISTED and not ask(hosts.used, cluster, node):
                     return None
                 shown = tuple(c for c in OF_ONE if row["verdict"] in LISTED or c is not _SAVES)
@@ -211,19 +214,19 @@ def _verdict(row: dict[str, Any]) -> str:
     return f"{words}, out of service at the end" if words and row["is_out"] else words
 
 
+_ORDER = {verdict: at for at, verdict in enumerate((*LISTED, "fine", "front end", "unknown"))}
 SHEET = (
     "cluster", "node", "verdict", "score", "ratio", "expected", "saved_gpu_hours", "reasons",
     "action", "command",
 )  # fmt: skip
 
 
-def _rows(of: ClusterVerdicts) -> Iterator[dict[str, Any]]:
-    return (_row(of, at) for at in range(len(of.nodes)))
-
-
-def _told(of: ClusterVerdicts, at: int) -> Told | None:
-    """The words on a node that is listed."""
-    return Told(of, at) if of.nodes[at].verdict in LISTED else None
+def _signals(of: ClusterVerdicts) -> list[dict[Any, Any]]:
+    """Signals of each node; None where they are not known."""
+    return [
+        {key: None if value != value else value for key, value in row.items()}
+        for row in of.signals.to_dict("records")
+    ]
 
 
 def _outline(of: ClusterVerdicts, at: int, told: Told | None) -> dict[str, Any]:
@@ -240,17 +243,15 @@ def _outline(of: ClusterVerdicts, at: int, told: Told | None) -> dict[str, Any]:
     }
 
 
-def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
+def _row(of: ClusterVerdicts, at: int, signals: dict[Any, Any]) -> dict[str, Any]:
     """What is known of one node, as JSON prints it."""
     node = of.nodes[at]
-    told = _told(of, at)
+    told = Told(of, at) if node.verdict in LISTED else None
     return {
         **_outline(of, at, told),
         "ratio": node.ratio,
         "expected": node.expected,
-        "signals": {
-            key: None if value != value else value for key, value in of.signals.iloc[at].items()
-        },
+        "signals": signals,
         "action": told.action if told else None,
         "failing_days": node.failing_days,
         "quiet_days": node.quiet_days,
@@ -259,11 +260,18 @@ def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
     }
 
 
-def _rank(row: dict[str, Any]) -> tuple[int, float, float, str]:
-    """Lemons by what draining them saves, then those to be watched, then all others by score."""
-    order = (*LISTED, "fine", "front end", "unknown").index(row["verdict"])
-    saved: Estimate | None = row["saved_gpu_hours"]
-    return order, -((saved.value if saved else 0.0) or 0.0), -(row["score"] or 0.0), row["node"]
+def _in_order(found: Sequence[ClusterVerdicts]) -> list[tuple[ClusterVerdicts, int]]:
+    """The places of all nodes, lemons by what draining them saves, then those to be watched, then
+    all others by score."""
+
+    def rank(place: tuple[ClusterVerdicts, int]) -> tuple[int, float, float, str]:
+        of, at = place
+        node = of.nodes[at]
+        saved = of.saved.get(at) if node.verdict in LISTED else None
+        value = 0.0 if saved is None else saved.value or 0.0
+        return _ORDER[node.verdict], -value, -(node.score or 0.0), node.node
+
+    return sorted(((of, at) for of in found for at in range(len(of.nodes))), key=rank)
 
 
 def _sentence(rows: Sequence[dict[str, Any]], days: float, seen: Sight) -> str:

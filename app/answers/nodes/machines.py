@@ -61,6 +61,8 @@ NEAREST = (
     Column("threshold", "Threshold", "number"),
     Column("seconds", "Moved for (s)", "number"),
 )
+SHEET = ("verdict", "machine", "metric", "since_at", "seconds")
+"""Columns of the CSV."""
 NOTHING = Answer(
     "Which machine is faulty?",
     blocks=(
@@ -234,7 +236,7 @@ def answer(of: Examined) -> Answer:
         blocks=(_chart(of), *tables),
         notes=tuple(_notes(of)),
         record=_record(of),
-        sheet=sheet_of(_rows(of), ("verdict", "machine", "metric", "since_at", "seconds")),
+        sheet=sheet_of(rows_of(_record(of)), SHEET),
         about=f"{numbers.counted(of.n_machines, 'machine')}, "
         f"{numbers.counted(len(of.metrics), 'metric')}, {of.covered_seconds:,.0f} s at "
         f"{of.step_seconds:g} s",
@@ -342,9 +344,8 @@ def _record(of: Examined) -> dict[str, Any]:
     }
 
 
-def _rows(of: Examined) -> list[dict[str, Any]]:
-    """A row of the CSV for each faulty machine, or one."""
-    record = _record(of)
+def rows_of(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row of the CSV for each faulty machine of a record, or one."""
     named = ("machine", "metric", "since_at")
     return [record | {key: each[key] for key in named} for each in record["faulty"]] or [record]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import SourceError
@@ -12,8 +13,6 @@ from data.ingest.reader import Source
 from data.reduce.manifest import BEGINS, NAME, load
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from data.reduce.manifest import Manifest
 
 _KIND = re.compile(re.escape(BEGINS) + r'\d+,\s*"kind": "(\w+)"')
@@ -51,8 +50,11 @@ def files_of(folder: Path, manifest: Manifest, kind: str) -> list[Path]:
     Raises
     ------
     SourceError
-        Where one is not there.
+        Where one is not there, or lies elsewhere: a manifest may be anybody's.
     """
+    for name in manifest.files(kind):
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise SourceError(f"{NAME} names {name}, which is not in its folder: reduce again")
     files = [folder / name for name in manifest.files(kind)]
     missing = next((path for path in files if not path.is_file()), None)
     if missing is not None:

@@ -84,3 +84,17 @@ def test_no_other_command_loads_ibis() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert said.stdout == "False\n"
+
+
+def test_samples_around_the_jobs_of_a_store_are_told(
+    faultline: Any, tmp_path: Path, empty_store: Path
+) -> None:
+    (tmp_path / "a.csv").write_text(LINES)
+    command = ("reduce", "metrics", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out"))
+    said = faultline(*command, "--jobs", str(empty_store), "--format", "json").json
+    assert said["windows"] == {"jobs": 0, "jobs_left_out": 0, "samples_left_out": 0}
+    assert said["rows_out_by_kind"]["windows"] == 2  # the last half hour of the day
+    said = faultline(*command)
+    assert (said.code, "with --jobs: say the same" in said.err) == (2, True)
+    said = faultline(*command, "--jobs", str(tmp_path / "none"))
+    assert said.code == 2

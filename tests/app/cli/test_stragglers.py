@@ -260,13 +260,6 @@ def test_meta_files_are_as_many_as_traces(
     assert [one["job_meta"]["trial_name"] for one in both] == ["T", "T"]
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
-def test_there_is_no_choice_of_an_engine(
-    refused: Callable[..., str], trace: Path, engine: str
-) -> None:
-    assert "unrecognized arguments: --engine" in refused("stragglers", trace, "--engine", engine)
-
-
 def test_fixes_are_a_table_of_their_own_in_csv(faultline: Callable[..., Any], trace: Path) -> None:
     said = faultline(
         "stragglers", trace, "--fix", "stage:1", "--fix", "worker:0,0", "--format", "csv"

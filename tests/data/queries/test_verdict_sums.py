@@ -13,7 +13,7 @@ from analytics.frames import FAILURE_DEFINITIONS
 from app.actions import annotate
 from data import running_time
 from data.filters import Selection
-from data.queries import exposure
+from data.queries import exposure, verdict_sums
 from data.queries.detection import unexplained
 from data.queries.failures import by_cause
 from data.store import Store
@@ -32,7 +32,7 @@ def told(store: Store, selection: Selection) -> list[pd.DataFrame]:
 def told_by_rows(store: Store, selection: Selection) -> list[pd.DataFrame]:
     """The same where no day is told by its sum."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exposure, "LEAST_DAYS", 10**9)
+        patch.setattr(verdict_sums, "LEAST_DAYS", 10**9)
         return told(store, selection)
 
 

@@ -14,6 +14,8 @@ import pytest
 from data.errors import DataError, SourceError
 from data.queries.metrics import last_samples
 from data.reduce.manifest import load
+from data.reduce.records import reduce_records
+from data.reduce.running import Request
 from data.store import Store
 from tests.data.reduce.samples import (
     EVENTS,
@@ -89,7 +91,9 @@ def test_a_store_fed_by_a_reduction_answers_as_one_fed_by_the_samples(
     hours, events = asked(fed(tmp_path / "store", tmp_path / "out"), HOURS, EVENTS)
     same(hours, by_store[0])
     assert events == by_store[1]
-    refused = pytest.raises(DataError, match="the store holds no metrics of nodes of a")
+    refused = pytest.raises(
+        DataError, match=r"samples of nodes of a from .* were reduced and not kept"
+    )
     with closing(Store.open(tmp_path / "store")) as store, refused:
         last_samples(store)  # codes that were kept are no readings
 
@@ -227,6 +231,15 @@ def test_inputs_of_which_none_can_be_read_are_refused(
         reduced(tmp_path / "out", tmp_path / "a.csv")
 
 
+@pytest.mark.parametrize("address", ["s3://bucket/a", "hdfs://host:9000/a", "abfss://a@b/c"])
+def test_object_storage_is_refused_with_what_to_do(tmp_path: Path, address: str) -> None:
+    (tmp_path / "a.csv").write_text(WRONG)
+    told = "is an address: mount the storage as a folder, or copy it to disk"
+    for given, out in (((address,), tmp_path / "out"), ((str(tmp_path),), Path(address))):
+        with pytest.raises(SourceError, match=told):
+            reduce_records(Request(given, out))
+
+
 def test_another_folder_and_another_zone_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(WRONG)
     (tmp_path / "other").mkdir()
@@ -259,6 +272,16 @@ def test_a_reduction_whose_files_are_gone_is_refused_by_the_store(tmp_path: Path
     next((tmp_path / "out" / "hours").rglob("*.parquet")).unlink()
     with pytest.raises(DataError, match=r"is absent, and manifest\.json names it"):
         fed(tmp_path / "store", tmp_path / "out")
+
+
+def test_a_manifest_that_names_files_elsewhere_is_refused_by_the_store(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(WRONG)
+    reduced(tmp_path / "out", tmp_path / "a.csv")
+    path = tmp_path / "out" / "manifest.json"
+    for elsewhere in ("/", "../"):
+        path.write_text(path.read_text().replace('"hours/', f'"{elsewhere}hours/'))
+        with pytest.raises(DataError, match="which is not in its folder"):
+            fed(tmp_path / "store", tmp_path / "out")
 
 
 @pytest.mark.slow

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
 _HOURS = """SELECT * EXCLUDE (cluster), {cluster} AS cluster, make_timestamptz(hour_us) AS hour_at
   FROM read_parquet([{files}], hive_partitioning = false)"""
-_CHANGES = """SELECT * EXCLUDE (cluster, at_us, value), {cluster} AS cluster, value AS reading,
+_SAMPLES = """SELECT * EXCLUDE (cluster, at_us, value), {cluster} AS cluster, value AS reading,
     make_timestamptz(at_us) AS observed_at
   FROM read_parquet([{files}], hive_partitioning = false)"""
+_KEPT = """SELECT node, {cluster} AS cluster, make_timestamptz(from_us) AS from_at,
+    make_timestamptz(until_us) AS until_at
+  FROM read_parquet([{files}], hive_partitioning = false)"""
 _NOTHING = "SELECT NULL::VARCHAR AS cluster, NULL::TIMESTAMPTZ AS {at} LIMIT 0"
+_TIMES = {"hours_read": "hour_at", "changes_read": "observed_at", "kept_read": "from_at"}
 
 
 def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
@@ -51,7 +55,7 @@ def read_folder(
 def _read(
     folder: Path, name: str, options: Options, connection: duckdb.DuckDBPyConnection
 ) -> Batch:
-    """Rows of hours and of samples that were kept; a record is one of them."""
+    """Rows of hours and of samples that were kept, each a record, and of which stretches."""
     import duckdb
 
     manifest = manifest_of(folder, name, "metrics")
@@ -59,9 +63,9 @@ def _read(
         hours = _table(
             connection, "hours_read", _HOURS, files_of(folder, manifest, "hours"), options
         )
-        changes = _table(
-            connection, "changes_read", _CHANGES, files_of(folder, manifest, "changes"), options
-        )
+        samples = files_of(folder, manifest, "changes") + files_of(folder, manifest, "windows")
+        changes = _table(connection, "changes_read", _SAMPLES, samples, options)
+        kept = _table(connection, "kept_read", _KEPT, files_of(folder, manifest, "kept"), options)
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{name}: is damaged ({reason}): reduce into another folder") from None
@@ -73,7 +77,7 @@ def _read(
              coalesce((SELECT list(DISTINCT cluster ORDER BY cluster) FROM hours_read), [])"""
     ).fetchall()
     return Batch(
-        {"node_metrics_reduced": hours, "node_metrics": changes},
+        {"node_metrics_reduced": hours, "node_metrics": changes, "node_metrics_kept": kept},
         rows_kept=n_hours + n_changes,
         first_at=first_at,
         last_at=last_at,
@@ -91,7 +95,7 @@ def _table(
 ) -> duckdb.DuckDBPyRelation:
     """A temporary table of the rows of some files."""
     stated = literal(options.cluster) if options.cluster else "cluster"
-    filled = _NOTHING.format(at="hour_at" if table == "hours_read" else "observed_at")
+    filled = _NOTHING.format(at=_TIMES[table])
     if files:
         filled = query.format(
             cluster=f"coalesce({stated}, {literal(options.default_cluster)})",
@@ -107,12 +111,13 @@ READER = Reader(
     export="the folder that `faultline reduce metrics` wrote",
     reads=(
         "the folder of `faultline reduce metrics` (or its `manifest.json`): number, least, mean, "
-        "greatest and last value and increase of each series by hour, and of the gauge of XIDs the "
-        "samples at which it changes; minutes and quantiles stay in the folder"
+        "greatest and last value and increase of each series by hour, of the gauge of XIDs the "
+        "samples at which it changes, and the samples around jobs that `--jobs` kept; minutes and "
+        "quantiles stay in the folder"
     ),
     script="faultline reduce metrics samples/ --out reduced",
     example="reduced",
-    fills=("node_metrics_reduced", "node_metrics"),
+    fills=("node_metrics_reduced", "node_metrics", "node_metrics_kept"),
     place=6.93,
     cluster_by_host=True,
     sniff=lambda head: is_reduction(head, "metrics"),
