@@ -10,11 +10,9 @@ import shutil
 import sys
 from collections import Counter
 from contextlib import closing
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -26,7 +24,8 @@ from data.synthetic import DemoSpec
 from tests.parts import in_part
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
+    from pathlib import Path
 
     from xdist.remote import Producer
 
@@ -40,7 +39,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 gc.set_threshold(50_000, 20, 100)
 """Of all time that tests took, one twentieth went into looking through thousands of other tests."""
 MAIN = sys.modules["__main__"]
-TESTS = Path(__file__).resolve().parent
 DEMO_JOBS = 8_000
 DEMO_NODES = 64
 
@@ -48,15 +46,6 @@ DEMO_NODES = 64
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are named by their argument: what they hold (a time, say) may change with each run."""
     return argname if isinstance(val, bytes) else None
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], Any]:
-    """A file of tests without an example is not looked through for examples."""
-    found = yield
-    if file_path.is_relative_to(TESTS) and ">>> " not in file_path.read_text(encoding="utf-8"):
-        return [each for each in found if not isinstance(each, DoctestModule)]
-    return found
 
 
 @pytest.hookimpl(tryfirst=True)

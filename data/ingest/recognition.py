@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from data.ingest.reader import Reader, Source
 
 SNIFFED_CHARACTERS = 16_384
+ANY_TEXT = "job-log"
+"""The reader of a folder that no other one recognises."""
 _LINES = 5
 """Lines that are looked at; the last one of a beginning may be cut off."""
 _TIMES = 2
@@ -37,7 +39,7 @@ def folder_reader(source: str, name: str) -> Reader | None:
         return asked if asked is not None and asked.read_folder is not None else None
     readers = [reader for reader in known.values() if reader.read_folder is not None]
     head = _first_head(Path(name))
-    return next((reader for reader in readers if reader.sniff(head)), readers[0])
+    return next((reader for reader in readers if reader.sniff(head)), known[ANY_TEXT])
 
 
 def _first_head(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Logs that the readers of events know, line by line, as Parquet that every engine reads."""
+"""Logs that the readers of events know, line by line, as Parquet."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Records of accounting to one an attempt, as expressions that DuckDB and Spark both compile.
+"""Records of accounting to one an attempt, as expressions that ibis compiles.
 
 They decide as the merge of a store does (`data/publish/merge.py`). Times are whole microseconds
-since 1970 and what is unknown is NONE or an empty text, so that groups and joins mean the same on
-either engine.
+since 1970, and what is unknown is NONE or an empty text.
 """
 
 from __future__ import annotations

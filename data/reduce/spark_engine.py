@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2_000_000_000
 """Samples that are reduced at once: an hour of 60,000 series a second takes a tenth."""
-SHUFFLED_BYTES = 64_000_000
+_SHUFFLED_BYTES = 64_000_000
 """Of the inputs, that one task of Spark takes: 10 million samples of Parquet."""
 _SAMPLE = ", ".join([*(f"{name} STRING" for name in metrics.SERIES), "at_us BIGINT, value DOUBLE"])
 _KIND = "metric STRING, is_counter BOOLEAN, unit STRING, holds_at_most DOUBLE"
@@ -48,16 +48,9 @@ class SparkEngine:
     Partitions and the folder of the reduction lie where every worker reaches them.
     """
 
-    scanned: Collection[str] = tuple(metrics.SCANNED)
-    """Columns of rows as they are scanned."""
-    alike: Collection[str] = metrics.SERIES
-    """Those that rows which are reduced together have in common."""
-    named = "metric"
-    """The one of which a survey lists the values."""
-
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
-        self._aside, self._zone, self._cluster = aside.absolute(), zone, cluster
+        self._aside, self._cluster = aside.absolute(), cluster
         self._windows: Windows | None = None
         self._session = spark_session("faultline reduce", zone, master)
         self._aside.mkdir(parents=True)
@@ -70,7 +63,6 @@ class SparkEngine:
         self._ended: list[tuple[Any, ...]] = []
         self._kept: list[Any] = []
         self.told: list[str] = []
-        self._unfolded: dict[str, Path] = {}
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -98,7 +90,7 @@ class SparkEngine:
         try:
             rows = self._session.sql(
                 f"""SELECT path, verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
-                      CASE WHEN verdict IS NULL THEN {self.named} END AS named, count(*) AS n,
+                      CASE WHEN verdict IS NULL THEN metric END AS named, count(*) AS n,
                       count_if(is_local) AS n_local, cluster, max(at_us) AS last_us
                     FROM partition_read GROUP BY 1, 2, 3, 4, cluster"""
             ).collect()
@@ -123,12 +115,8 @@ class SparkEngine:
         """A frame of the rows of partitions that are alike; to make one takes jobs of its own."""
         paths = tuple(one.path for one in partitions)
         if paths not in self._frames:
-            self._frames[paths] = self._frame(partitions)
+            self._frames[paths] = scanned(self._session, partitions, self._cluster)
         return self._frames[paths]
-
-    def _frame(self, partitions: Sequence[Partition]) -> Any:
-        """The rows of partitions that are alike: `scanned`, `verdict`, `is_local` and `path`."""
-        return scanned(self._session, partitions, self._cluster)
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on."""
@@ -255,14 +243,14 @@ class SparkEngine:
             frame = self._scanned(alike).where(
                 f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
             )
-            frame = frame.select(*self.scanned)
+            frame = frame.select(*metrics.SCANNED)
             whole = frame if whole is None else whole.unionAll(frame)
-        wanted = sum(one.size for one in found.partitions) // SHUFFLED_BYTES
+        wanted = sum(one.size for one in found.partitions) // _SHUFFLED_BYTES
         parts = max(self._session.sparkContext.defaultParallelism, wanted)
         self._session.conf.set("spark.sql.shuffle.partitions", parts)
         k, n = share
         if whole is not None and n > 1:
-            whole = whole.where(f"pmod(hash({', '.join(self.alike)}), {n}) = {k}")
+            whole = whole.where(f"pmod(hash({', '.join(metrics.SERIES)}), {n}) = {k}")
         if whole is not None:
             whole.createOrReplaceTempView("scanned")
 

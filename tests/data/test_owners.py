@@ -252,6 +252,7 @@ def test_readers_that_go_by_hosts_bring_only_tables_that_are_placed() -> None:
     """What the tests of each reader read shows which tables it brings."""
     by_host = {name for name, reader in known_readers().items() if reader.cluster_by_host}
     of_jobs = {"sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "job-table", "philly"}
+    of_jobs |= {"reduced-jobs"}
     of_pods = {"k8s-pods", "k8s-workloads", "k8s-nodes"}
     apart = {"failure-log", "straggler-trace"}
     assert known_readers().keys() - by_host == of_jobs | of_pods | apart

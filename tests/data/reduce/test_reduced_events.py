@@ -79,6 +79,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return store_of(folder / "raw", 0, frame=frame), folder
 
 
+@pytest.mark.slow
 def test_a_store_fed_by_a_reduction_answers_as_one_fed_by_the_records(
     both: tuple[Path, Path],
 ) -> None:
