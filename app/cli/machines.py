@@ -104,17 +104,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _where(arguments: argparse.Namespace) -> spread.Spread:
     """Where jobs are judged; refuses what is no list of jobs, and on Spark what it cannot reach."""
-    where = spread.Spread.of(arguments)
-    if not arguments.files:
-        if arguments.each:
-            raise DataError("--each judges FILEs: name them")
-        where.refuse_on_spark("no FILE", "means the store's metrics, which are read here")
-    if "-" in arguments.files:
-        where.refuse_on_spark("-", "is standard input, which is read here")
-        if arguments.each and len(arguments.files) > 1:
-            raise DataError("standard input is one job: name the others in a run of its own")
+    files = arguments.files
+    where = spread.Spread.of(arguments, files, "no FILE means the store's metrics")
+    if arguments.each and not files:
+        raise DataError("--each judges FILEs: name them")
+    if arguments.each and "-" in files and len(files) > 1:
+        raise DataError("standard input is one job: name the others in a run of its own")
     if arguments.learn:
-        where.refuse_on_spark("--learn", "makes one threshold of all FILEs")
+        where.refuse_on_spark("--learn makes one threshold of all FILEs")
         if arguments.each:
             raise DataError("--learn makes one threshold of all FILEs: leave --each out")
     return where

@@ -49,8 +49,8 @@ class Spread:
     workers: int | None = None
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> Spread:
-        """As the arguments say.
+    def of(cls, arguments: argparse.Namespace, names: Sequence[str], none: str) -> Spread:
+        """As the arguments say; `none` is what it means to name nothing.
 
         Raises
         ------
@@ -62,6 +62,10 @@ class Spread:
             raise DataError("--master says nothing to this machine: add --engine spark")
         if spread.on_spark and spread.workers is not None:
             raise DataError("--workers counts processes of this machine: leave --engine spark out")
+        if not names:
+            spread.refuse_on_spark(f"{none}, which are read here")
+        if "-" in names:
+            spread.refuse_on_spark("- is standard input, which is read here")
         return spread
 
     @property
@@ -69,10 +73,10 @@ class Spread:
         """Whether Spark does it."""
         return self.engine == "spark"
 
-    def refuse_on_spark(self, option: str, why: str) -> None:
+    def refuse_on_spark(self, why: str) -> None:
         """Refuses what is done on this machine alone."""
         if self.on_spark:
-            raise DataError(f"{option} {why}: leave --engine spark out")
+            raise DataError(f"{why}: leave --engine spark out")
 
 
 def add_arguments(parser: argparse.ArgumentParser, pieces: str) -> None:

@@ -128,7 +128,9 @@ def run(arguments: argparse.Namespace) -> int:
     names: list[str] = arguments.traces
     wanted = TraceOptions.of_arguments(arguments, len(names))
     metas = _metas(names, arguments.meta or [])
-    where = _where(arguments)
+    where = spread.Spread.of(arguments, names, "no TRACE means the store's traces")
+    if arguments.timeline is not None:
+        where.refuse_on_spark("--timeline draws one trace, into a file of this machine")
     if not names:
         if wanted.fixes:
             raise DataError("--fix is asked of trace files: name them")
@@ -147,18 +149,6 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.notice(f"faultline stragglers: {error}")
     terminal.write(analysed.answer(traces, one=len(names) == 1), form)
     return 2 if errors else 0
-
-
-def _where(arguments: argparse.Namespace) -> spread.Spread:
-    """Where the traces are analysed; refuses on Spark what it cannot reach."""
-    where = spread.Spread.of(arguments)
-    if not arguments.traces:
-        where.refuse_on_spark("no TRACE", "means the store's traces, which are read here")
-    if "-" in arguments.traces:
-        where.refuse_on_spark("-", "is standard input, which is read here")
-    if arguments.timeline is not None:
-        where.refuse_on_spark("--timeline", "draws one trace, into a file of this machine")
-    return where
 
 
 def _stored(root: Path) -> list[AnalysedTrace]:

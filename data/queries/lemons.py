@@ -95,7 +95,7 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
     it. Hosts that only logs name are left out where other nodes are known.
     """
     found = store.frame(
-        """WITH spell AS (
+        f"""WITH spell AS (
              SELECT node, max(role) AS role, max(rack) AS rack, max(pod) AS pod,
                sum(epoch(least(CASE WHEN source = 'observed' THEN $to_at
                      ELSE coalesce(last_seen_at, $to_at) END, $to_at)
@@ -113,8 +113,7 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
              WHERE cluster = $cluster AND observed_at < $to_at GROUP BY node),
            held AS (
              SELECT node, count(*) AS n_attempts FROM job_nodes
-             WHERE cluster = $cluster AND start_at < $to_at
-               AND (end_at IS NULL OR end_at >= $from_at) GROUP BY node),
+             WHERE {_HERE} GROUP BY node),
            ran AS (
              SELECT node FROM held
              UNION ALL
@@ -123,8 +122,7 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
              WHERE cluster = $cluster),
            named AS (
              SELECT node_list, count(*) AS n FROM jobs
-             WHERE cluster = $cluster AND n_nodes = 1
-               AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at) GROUP BY node_list),
+             WHERE {_HERE} AND n_nodes = 1 GROUP BY node_list),
            alone AS (
              SELECT lower(node_list) AS written, CAST(sum(n) AS BIGINT) AS n_single
              FROM named GROUP BY written)

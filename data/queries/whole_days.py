@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from data import running_time
@@ -24,7 +23,6 @@ _HOUR_US: Final = 3_600_000_000
 _ANYWHERE: Final = (-14 * _HOUR_US, 12 * _HOUR_US)
 """When a day begins where its clocks are not known, after midnight in UTC."""
 _NEAR: Final = (timedelta(days=-2), timedelta(0), timedelta(days=2))
-_ZONES: WeakKeyDictionary[Store, tuple[str | None, ...]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -68,12 +66,9 @@ def whole_days(store: Store, selection: Selection, least: int) -> WholeDays:
 
 
 def _zones(store: Store) -> tuple[str | None, ...]:
-    """Zones of the clusters: of a snapshot they never change."""
-    if store not in _ZONES:
-        _ZONES[store] = tuple(
-            zone for (zone,) in store.rows("SELECT DISTINCT timezone FROM clusters ORDER BY ALL")
-        )
-    return _ZONES[store]
+    """Zones of the clusters."""
+    found = store.rows("SELECT DISTINCT timezone FROM clusters ORDER BY ALL")
+    return tuple(zone for (zone,) in found)
 
 
 def _begins(zones: Iterable[str | None], times: Sequence[datetime]) -> tuple[int, int]:

@@ -84,6 +84,9 @@ def test_a_period_at_the_end_of_the_calendar_is_none_to_stumble_over(
     rows.job("one", start_at=PERIODS[0][0])
     store = store_of(rows)
     first, last = (datetime(*day, tzinfo=UTC) for day in ((1, 1, 1), (9999, 12, 31)))
-    for time in (first, last):
-        for selection in (Selection(from_at=time), Selection(to_at=time)):
-            whole_days(store, selection, 7)
+    before_all, after_all = Selection(to_at=first), Selection(from_at=last)
+    assert whole_days(store, Selection(from_at=first), 7).found
+    assert whole_days(store, Selection(to_at=last), 7).found
+    day = (first - datetime(1970, 1, 1, tzinfo=UTC)).days
+    assert day - 1 <= whole_days(store, before_all, 7).until <= day
+    assert whole_days(store, after_all, 7) == NONE
