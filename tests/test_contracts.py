@@ -39,7 +39,7 @@ OF_ANALYTICS = {
     "training.hangs.dump training.hangs.stacks training.stragglers.operations "
     "training.stragglers.trace",
     "data.queries": "failures.mass_failures failures.taxonomy failures.xid frames "
-    "training.hangs.dump training.hangs.stacks",
+    "nodes.machines.samples training.hangs.dump training.hangs.stacks",
     "data.reduce": "failures.xid failures.xid_nvlink5 fleet.node_identity",
     "data.site": "efficiency.run_rule errors failures.precedence failures.taxonomy "
     "fleet.node_identity",

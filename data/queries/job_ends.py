@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analytics.nodes.machines.samples import LEAST_MACHINES
 from data.reduce.windows import LAST_US, JobWindow
 
 if TYPE_CHECKING:
     from data.store import Store
 
-LEAST_NODES = 4
-"""Fewer are not compared with each other."""
 _ENDS = f"""SELECT held.cluster, held.attempt_key, min(held.start_at) AS start_at,
     max(held.end_at) AS end_at, count(*) AS n_nodes
   FROM job_nodes AS held WHERE held.start_at < held.end_at
-  GROUP BY ALL HAVING count(*) >= {LEAST_NODES}"""
+  GROUP BY ALL HAVING count(*) >= {LEAST_MACHINES}"""
 _NAMES = """SELECT cluster, attempt_key,
     list(DISTINCT name ORDER BY name) FILTER (name IS NOT NULL) AS names
   FROM (

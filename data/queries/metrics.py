@@ -12,6 +12,7 @@ from data.filters import Filter
 from data.ingest.readers.metrics.machine_samples import Series, gridded
 from data.metric_kinds import XID_GAUGE
 from data.queries.kept_samples import lacking, last_reduced_end
+from data.reduce.windows import LAST_US
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -81,7 +82,7 @@ def of_node(store: Store, cluster: str | None, node: str, selection: Selection) 
     )
 
 
-MINUTES = 30
+MINUTES = LAST_US // 60_000_000
 """A pull of samples 30 s apart."""
 _CLUSTERS = """SELECT cluster FROM node_metrics WHERE cluster IS NOT NULL UNION
                SELECT cluster FROM node_metrics_reduced WHERE cluster IS NOT NULL ORDER BY ALL"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -17,11 +16,9 @@ from data.ingest.readers import known_readers
 from data.reduce.engine import REJECTED, SKIPPED
 from data.reduce.event_columns import part_of
 from data.reduce.events import ALIKE, SCANNED
-from data.reduce.inputs import JSON, TEXT, Partition
+from data.reduce.inputs import JSON, TEXT, Partition, unpacked
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     import pyarrow as pa
 
     from data.ingest.reader import Batch, Reader
@@ -64,8 +61,8 @@ def unfold(partition: Partition, path: Path, zone: str, cluster: str | None) -> 
 
 def beginning(partition: Partition, path: Path) -> Partition:
     """The first lines of a log, laid aside."""
-    with _plain(partition.path) as stream:
-        text = stream.read(_SAMPLED_BYTES)
+    with Path(partition.path).open("rb") as packed:
+        text = unpacked(partition, packed).read(_SAMPLED_BYTES)
     path.write_bytes(text[: text.rfind(b"\n") + 1] or text)
     return partition._replace(path=str(path), form=TEXT, size=path.stat().st_size)
 
@@ -74,23 +71,12 @@ def beginning(partition: Partition, path: Path) -> Partition:
 def _reader(partition: Partition) -> Reader | None:
     """The only reader of events that knows how the file begins; None where none does."""
     try:
-        with _plain(partition.path) as stream:
-            head = stream.read(_HEAD).decode("utf-8", "replace")
+        with Path(partition.path).open("rb") as packed:
+            head = unpacked(partition, packed).read(_HEAD).decode("utf-8", "replace")
     except (OSError, EOFError, zstandard.ZstdError):
         return None
     found = [one for one in known_readers().values() if one.fills == (_TABLE,) and one.sniff(head)]
     return found[0] if len(found) == 1 else None
-
-
-def _plain(name: str) -> BinaryIO:
-    """The bytes of a file, unpacked."""
-    suffix = Path(name).suffix.lower()
-    if suffix == ".gz":
-        return gzip.open(name)  # type: ignore[return-value]
-    packed = Path(name).open("rb")  # noqa: SIM115 - it is what is returned
-    if suffix == ".zst":
-        return zstandard.ZstdDecompressor().stream_reader(packed, closefd=True)
-    return packed
 
 
 def _rows(batch: Batch, partition: Partition) -> pa.Table:
