@@ -22,7 +22,7 @@ HALF: Final = 0.5
 N_HALVES: Final = 3
 """So many times: of all, of the nodes left out, of other nodes."""
 BLOCK: Final = 4_096
-"""Incidents whose weights are drawn at a time."""
+"""Incidents whose weights are drawn at a time; and how many that are not named are drawn alone."""
 
 
 @dataclass(frozen=True)
@@ -86,28 +86,42 @@ class Incidents:
         )
         return found
 
-    def weights(self, n: int, rng: np.random.Generator) -> Iterator[tuple[slice, Floats]]:
-        """Of n draws of chance, some incidents at a time: what each that is summed weighs, then the
-        half incidents that are added; their places, and weights of shape (places, draws).
+    def weights(
+        self, n: int, n_others: int, rng: np.random.Generator
+    ) -> Iterator[tuple[slice, Floats]]:
+        """Of n draws of chance, some incidents at a time: what each weighs that is named, then each
+        of so many others, then the half incidents that are added; their places, and weights of
+        shape (places, draws).
 
         Those named, the others and the halves are drawn each from a stream of their own, so that
         the named weigh the same whether or not the others are drawn.
         """
         of_named, of_others, of_halves = rng.spawn(3)
-        ends = ((of_named, 0, self.n_named), (of_others, self.n_named, len(self.first)))
-        for stream, begin, end in ends:
+        n_drawn = self.n_named + n_others
+        for stream, begin, end in ((of_named, 0, self.n_named), (of_others, self.n_named, n_drawn)):
             for start in range(begin, end, BLOCK):
                 place = slice(start, min(start + BLOCK, end))
                 yield place, stream.standard_exponential((place.stop - place.start, n))
-        halves = slice(len(self.first), len(self.first) + N_HALVES)
+        halves = slice(n_drawn, n_drawn + N_HALVES)
         yield halves, of_halves.standard_gamma(HALF, (N_HALVES, n))
 
     def totals(self, parts: Sequence[Part], n: int, rng: np.random.Generator) -> list[Floats]:
-        """Parts summed by each draw of weights: arrays of shape (draws, columns)."""
+        """Parts summed by each draw of weights: arrays of shape (draws, columns).
+
+        Where more than `BLOCK` incidents are not named, the dearest of them are drawn one by one,
+        and the others together.
+        """
         rows = sparse.hstack([self._with_halves(*part) for part in parts], format="csr")
+        places = np.arange(rows.shape[0])
+        named, others, halves = np.split(places, [self.n_named, len(self.first)])
+        dear = np.argsort(-_leverage(rows[others]), kind="stable")
+        alone, together = (others[np.sort(those)] for those in np.split(dear, [BLOCK]))
+        one_by_one = rows[np.concatenate([named, alone, halves])]
         totals = np.zeros((rows.shape[1], n))
-        for place, weights in self.weights(n, rng):  # of most columns most incidents have nothing
-            totals += rows[place].T @ weights
+        for place, weights in self.weights(n, len(alone), rng):
+            totals += one_by_one[place].T @ weights  # of most columns most incidents have nothing
+        if len(together):
+            totals += _summed_together(rows[together], n, rng)
         ends = np.cumsum([halves.shape[1] for _, halves in parts])[:-1]
         return [total.T for total in np.split(totals, ends)]
 
@@ -123,3 +137,32 @@ def mean_halves(rows: Floats | sparse.csr_array) -> Floats:
     halves = np.zeros((N_HALVES, rows.shape[1]))
     halves[0] = rows.sum(axis=0) / max(1, rows.shape[0])
     return halves
+
+
+def _leverage(rows: sparse.csr_array) -> Floats:
+    """The most that a row has of the sum of squares of a column, which is the variance of its total
+    where each row weighs as an exponential variable: of shape (rows,)."""
+    squares = rows.power(2)
+    of_column = squares.sum(axis=0)
+    share = np.divide(1.0, of_column, out=np.zeros(rows.shape[1]), where=of_column > 0)
+    found: Floats = (squares @ sparse.diags_array(share)).max(axis=1).toarray().ravel()
+    return found
+
+
+def _summed_together(rows: sparse.csr_array, n: int, rng: np.random.Generator) -> Floats:
+    """Of n draws of chance the sum of many rows, none of which matters alone: columns by draws.
+
+    With weights :math:`w_i` of mean and variance 1 the totals :math:`\\sum_i w_i x_i` have the mean
+    :math:`\\sum_i x_i` and the covariance :math:`X^T X = R^T R`; so :math:`\\sum_i x_i + R^T z` is
+    drawn, z normal. Lost is what these rows would skew a column, at most twice the root of their
+    largest leverage: of c columns :math:`2 \\sqrt{c / n}` after the n dearest rows. What depends
+    linearly between columns does so in each draw.
+    """
+    factor = np.zeros((0, rows.shape[1]))
+    for start in range(0, rows.shape[0], BLOCK):
+        block = rows[start : start + BLOCK].toarray()
+        factor = np.asarray(np.linalg.qr(np.vstack([factor, block]), mode="r"))
+    signed = factor * np.where(np.diag(factor) < 0, -1.0, 1.0)[:, None]
+    (stream,) = rng.spawn(1)
+    found: Floats = rows.sum(axis=0)[:, None] + signed.T @ stream.standard_normal((len(signed), n))
+    return found

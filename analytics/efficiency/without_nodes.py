@@ -96,7 +96,7 @@ class Period:
             return np.column_stack([played.lost, played.restart])
 
         def weights(n: int) -> Floats:
-            return np.vstack([drawn for _, drawn in incidents.weights(n, rng)])
+            return np.vstack([drawn for _, drawn in incidents.weights(n, 0, rng)])
 
         central, of_habits, corners = saved
         modelled = [_Drawn(costs(times), weights(EACH)) for times in of_habits]
