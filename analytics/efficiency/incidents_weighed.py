@@ -21,6 +21,8 @@ HALF: Final = 0.5
 """Incidents of mean cost that are added where chance is drawn, as Jeffreys' prior adds them."""
 N_HALVES: Final = 3
 """So many times: of all, of the nodes left out, of other nodes."""
+SKETCHED: Final = 1_024
+"""Rows to which those that are drawn together are added up."""
 BLOCK: Final = 4_096
 """Incidents whose weights are drawn at a time; and how many that are not named are drawn alone."""
 
@@ -152,17 +154,19 @@ def _leverage(rows: sparse.csr_array) -> Floats:
 def _summed_together(rows: sparse.csr_array, n: int, rng: np.random.Generator) -> Floats:
     """Of n draws of chance the sum of many rows, none of which matters alone: columns by draws.
 
-    With weights :math:`w_i` of mean and variance 1 the totals :math:`\\sum_i w_i x_i` have the mean
-    :math:`\\sum_i x_i` and the covariance :math:`X^T X = R^T R`; so :math:`\\sum_i x_i + R^T z` is
-    drawn, z normal. Lost is what these rows would skew a column, at most twice the root of their
-    largest leverage: of c columns :math:`2 \\sqrt{c / n}` after the n dearest rows. What depends
-    linearly between columns does so in each draw.
+    With weights of mean and variance 1 the totals :math:`\\sum_i w_i x_i` have the mean
+    :math:`\\sum_i x_i` and the covariance :math:`X^T X`. So :math:`\\sum_i x_i + (S X)^T z` is
+    drawn, z normal; S adds rows up, each with a sign of its own by chance, to `SKETCHED` ones, and
+    :math:`E[S^T S] = I` (count sketch: Charikar, Chen and Farach-Colton, ICALP 2002): an interval
+    is then off by about :math:`1 / \\sqrt{2 \\cdot SKETCHED}` of its width. Lost is what these rows
+    would skew a column, at most twice the root of their largest leverage: of c columns
+    :math:`2 \\sqrt{c / m}` after the m dearest rows. What depends linearly between columns does so
+    in each draw.
     """
-    factor = np.zeros((0, rows.shape[1]))
-    for start in range(0, rows.shape[0], BLOCK):
-        block = rows[start : start + BLOCK].toarray()
-        factor = np.asarray(np.linalg.qr(np.vstack([factor, block]), mode="r"))
-    signed = factor * np.where(np.diag(factor) < 0, -1.0, 1.0)[:, None]
     (stream,) = rng.spawn(1)
-    found: Floats = rows.sum(axis=0)[:, None] + signed.T @ stream.standard_normal((len(signed), n))
+    signs = stream.choice([-1.0, 1.0], rows.shape[0])
+    places = np.arange(rows.shape[0])
+    adding = sparse.csr_array((signs, (places % SKETCHED, places)))
+    sketch = (adding @ rows).toarray()
+    found: Floats = rows.sum(axis=0)[:, None] + sketch.T @ stream.standard_normal((len(sketch), n))
     return found

@@ -106,10 +106,11 @@ def _of_several(attempts: pd.DataFrame) -> Iterator[tuple[int, frozenset[Node]]]
     """As `Fleet` has it."""
     if "implicated" not in attempts:
         return
-    rows = zip(attempts["cluster"], attempts["implicated"], strict=True)
-    for attempt, (cluster, nodes) in enumerate(rows):
-        if isinstance(nodes, list | np.ndarray) and len(nodes) > 1:
-            yield attempt, frozenset((cluster, node) for node in nodes)
+    told = np.flatnonzero(attempts["implicated"].notna())  # of most attempts nothing is
+    rows = attempts[["cluster", "implicated"]].take(told)
+    for attempt, cluster, nodes in zip(told, rows["cluster"], rows["implicated"], strict=True):
+        if len(nodes) > 1:
+            yield int(attempt), frozenset((cluster, node) for node in nodes)
 
 
 @dataclass(frozen=True)
