@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -10,12 +11,13 @@ import time
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Running(NamedTuple):
@@ -77,3 +79,20 @@ def running(folder: Path) -> Iterator[Running]:
         for process in started:
             process.kill()
             process.wait()
+
+
+@contextmanager
+def worker_killed(master: Running, after_s: float = 2.0) -> Iterator[Callable[[str], None]]:
+    """What a reduction reports to; a worker dies so long after it began on its first day.
+
+    The reduction has to go on by then: one that had ended would show nothing.
+    """
+    killed = Timer(after_s, master.workers[0].kill)
+
+    def begun(text: str) -> None:
+        if re.match(r"\d{4}-\d\d-\d\d: ", text) and killed.ident is None:
+            killed.start()
+
+    yield begun
+    assert killed.finished.is_set()
+    assert master.workers[0].wait() == -9

@@ -53,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=("duckdb", "spark"),
         default="duckdb",
-        help="what computes: duckdb on this machine (default), or for metrics spark, which needs "
-        "Java and pip install -e .[spark]",
+        help="what computes: duckdb on this machine (default), or spark, which needs Java and "
+        "pip install -e .[spark]",
     )
     parser.add_argument(
         "--master",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from data.errors import DataError
-from data.reduce.kinds import EVENTS, JOBS, METRICS
+from data.reduce.kinds import EVENTS, JOBS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,28 +13,16 @@ if TYPE_CHECKING:
     from data.reduce.running import Request
 
 
-def refuse_engine(request: Request) -> None:
-    """Refuses an engine that does not reduce such records.
-
-    Raises
-    ------
-    DataError
-        Where it is Spark, and the records are no metrics.
-    """
-    if request.engine == "spark" and request.kind != METRICS:
-        raise DataError(
-            f"--engine spark reduces metrics alone: leave it out, and {request.kind} are reduced "
-            "on this machine"
-        )
-
-
 def engine_of(aside: Path, manifest: Manifest, request: Request) -> Any:
     """An engine that is started, for the records of a reduction."""
     if request.engine != "spark":
         return duckdb_engine(aside, manifest)
+    from data.reduce.job_spark import SparkJobs
     from data.reduce.spark_engine import SparkEngine
+    from data.reduce.spark_events import SparkEvents
 
-    return SparkEngine(aside, manifest.zone, manifest.cluster, request.master)
+    of_kind = {EVENTS: SparkEvents, JOBS: SparkJobs}.get(manifest.kind, SparkEngine)
+    return of_kind(aside, manifest.zone, manifest.cluster, request.master)
 
 
 def duckdb_engine(aside: Path, manifest: Manifest) -> Any:

@@ -41,7 +41,7 @@ _VERDICT = f"""CASE WHEN severity IN {PASSED} THEN '{SKIPPED}passed'
   WHEN told <> '' THEN NULL
   WHEN xid = '0' OR sxid = '0' THEN '{SKIPPED}code 0, which is none'
   ELSE '{REJECTED}no check and no code' END"""
-"""Why a row is not kept, in SQL."""
+"""Why a row is not kept, in the SQL of either engine."""
 
 
 def part_of(path: str) -> int:
@@ -95,7 +95,7 @@ def event_columns(name: str, types: Mapping[str, str]) -> EventColumns:
 
 
 def code_of(stated: str, number: str, whole: str) -> str:
-    """A code as text, in SQL: '' for none, '?' for no whole number.
+    """A code as text, in the SQL of either engine: '' for none, '?' for no whole number.
 
     Parameters
     ----------

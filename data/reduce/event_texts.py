@@ -1,4 +1,4 @@
-"""Logs that the readers of events know, line by line, as Parquet."""
+"""Logs that the readers of events know, line by line, as Parquet that every engine reads."""
 
 from __future__ import annotations
 

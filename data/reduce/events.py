@@ -1,7 +1,7 @@
-"""Records of events to bursts, as expressions that ibis compiles.
+"""Records of events to bursts, as expressions that DuckDB and Spark both compile.
 
 A burst is what is told alike within one minute of the clock. Times are whole microseconds since
-1970, and "nothing" is an empty text.
+1970, and "nothing" is an empty text, so that groups mean the same on either engine.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def bursts_once() -> ir.Table:
 def finished(found: str) -> ir.Table:
     """The rows that are written, of a table of bursts: nothing is NULL, and texts are parted.
 
-    `burst` is a hash of what the records have in common.
+    `burst` is a hash of what the records have in common, the same on either engine.
     """
     rows = ibis.table(_BURSTS, name=found)
     in_common = [*(rows[name] for name in (*ALIKE, "words")), rows.begin_us.cast("string")]

@@ -1,6 +1,8 @@
 """Texts of accounting, unfolded to Parquet of the same records: `sacct -P`, CSV and JSON lines.
 
-Lines of sacct are read by its reader, which mends torn ones; CSV and JSON lines by DuckDB.
+Lines of sacct are read by its reader, which mends torn ones; CSV and JSON lines by DuckDB. A text
+is read on the machine of the command, whatever the engine, as its lines are mended from what stands
+around them.
 """
 
 from __future__ import annotations

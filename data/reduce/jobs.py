@@ -1,7 +1,8 @@
-"""Records of accounting to one an attempt, as expressions that ibis compiles.
+"""Records of accounting to one an attempt, as expressions that DuckDB and Spark both compile.
 
 They decide as the merge of a store does (`data/publish/merge.py`). Times are whole microseconds
-since 1970, and what is unknown is NONE or an empty text.
+since 1970 and what is unknown is NONE or an empty text, so that groups and joins mean the same on
+either engine.
 """
 
 from __future__ import annotations

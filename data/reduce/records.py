@@ -6,7 +6,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from data.reduce.engines import engine_of, refuse_engine
+from data.reduce.engines import engine_of
 from data.reduce.inputs import partitions
 from data.reduce.job_running import make_days_of_jobs
 from data.reduce.kinds import JOBS, KINDS
@@ -31,13 +31,11 @@ def reduce_records(request: Request) -> Reduced:
     Raises
     ------
     DataError
-        Where the engine does not reduce such records, another process reduces into the folder, or
-        it holds another reduction.
+        Where another process reduces into the folder, or it holds another reduction.
     SourceError
         Where no input can be read, or one that is needed again is no longer given.
     """
     began = time.monotonic()
-    refuse_engine(request)
     given = partitions(request.inputs, request.out, KINDS[request.kind].forms)
     request.out.mkdir(parents=True, exist_ok=True)
     with alone(request.out):

@@ -10,12 +10,12 @@ from urllib.parse import unquote, urlsplit
 
 import ibis
 
-from data.errors import DataError, SourceError
+from data.errors import SourceError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
 from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Written, last_hash, surveyed
 from data.reduce.spark_scan import broken, likeness, scanned
-from data.reduce.spark_session import reason_of, spark_errors, spark_session
+from data.reduce.spark_session import failed, spark_errors, spark_session
 from data.reduce.windows import wanted_columns
 
 if TYPE_CHECKING:
@@ -48,14 +48,20 @@ class SparkEngine:
     Partitions and the folder of the reduction lie where every worker reaches them.
     """
 
+    scanned: Collection[str] = tuple(metrics.SCANNED)
+    """Columns of rows as they are scanned."""
+    alike: Collection[str] = metrics.SERIES
+    """Those that rows which are reduced together have in common."""
+    named = "metric"
+    """The one of which a survey lists the values."""
+
     def __init__(self, aside: Path, zone: str, cluster: str | None, master: str | None) -> None:
         self.most_rows = MOST_ROWS
         self._aside, self._cluster = aside.absolute(), cluster
         self._windows: Windows | None = None
         self._session = spark_session("faultline reduce", zone, master)
         self._aside.mkdir(parents=True)
-        parallel = self._session.sparkContext.defaultParallelism
-        self._session.conf.set("spark.sql.shuffle.partitions", parallel)  # not 200 tasks for a sum
+        shuffle_for(self._session, ())
         self._likeness: dict[str, str] = {}
         self._frames: dict[tuple[str, ...], Any] = {}
         self._surveyed: dict[str, Surveyed] = {}
@@ -90,7 +96,7 @@ class SparkEngine:
         try:
             rows = self._session.sql(
                 f"""SELECT path, verdict, CASE WHEN verdict IS NULL THEN {hour} END AS hour_us,
-                      CASE WHEN verdict IS NULL THEN metric END AS named, count(*) AS n,
+                      CASE WHEN verdict IS NULL THEN {self.named} END AS named, count(*) AS n,
                       count_if(is_local) AS n_local, cluster, max(at_us) AS last_us
                     FROM partition_read GROUP BY 1, 2, 3, 4, cluster"""
             ).collect()
@@ -115,8 +121,12 @@ class SparkEngine:
         """A frame of the rows of partitions that are alike; to make one takes jobs of its own."""
         paths = tuple(one.path for one in partitions)
         if paths not in self._frames:
-            self._frames[paths] = scanned(self._session, partitions, self._cluster)
+            self._frames[paths] = self._frame(partitions)
         return self._frames[paths]
+
+    def _frame(self, partitions: Sequence[Partition]) -> Any:
+        """The rows of partitions that are alike: `scanned`, `verdict`, `is_local` and `path`."""
+        return scanned(self._session, partitions, self._cluster)
 
     def begin(self, names: Collection[str], minutes: Sequence[Path], since_us: int) -> None:
         """Takes up where the day before ended, by its minutes from a time on."""
@@ -135,10 +145,7 @@ class SparkEngine:
         try:
             return self._reduced(found, period, share, out)
         except spark_errors() as error:
-            raise DataError(
-                f"Spark failed ({reason_of(error)}): see that its workers live and have room; days "
-                "that are done stay, run it again"
-            ) from error
+            raise failed(error) from error
 
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """The same, with Spark's own errors."""
@@ -243,14 +250,12 @@ class SparkEngine:
             frame = self._scanned(alike).where(
                 f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
             )
-            frame = frame.select(*metrics.SCANNED)
+            frame = frame.select(*self.scanned)
             whole = frame if whole is None else whole.unionAll(frame)
-        wanted = sum(one.size for one in found.partitions) // _SHUFFLED_BYTES
-        parts = max(self._session.sparkContext.defaultParallelism, wanted)
-        self._session.conf.set("spark.sql.shuffle.partitions", parts)
+        shuffle_for(self._session, found.partitions)
         k, n = share
         if whole is not None and n > 1:
-            whole = whole.where(f"pmod(hash({', '.join(metrics.SERIES)}), {n}) = {k}")
+            whole = whole.where(f"pmod(hash({', '.join(self.alike)}), {n}) = {k}")
         if whole is not None:
             whole.createOrReplaceTempView("scanned")
 
@@ -280,6 +285,13 @@ class SparkEngine:
             (file,) = (file for file in files if pq.read_metadata(file).num_rows)
             shutil.move(file, path)
         return int(n_rows)
+
+
+def shuffle_for(session: Any, partitions: Sequence[Partition]) -> None:
+    """Parts a shuffle by the size of the inputs, one to a core at least, not 200 for a sum."""
+    wanted = sum(one.size for one in partitions) // _SHUFFLED_BYTES
+    parts = max(session.sparkContext.defaultParallelism, wanted)
+    session.conf.set("spark.sql.shuffle.partitions", parts)
 
 
 @cache

@@ -77,6 +77,14 @@ def reason_of(error: Exception) -> str:
     return told.removeprefix(": ")[:200]
 
 
+def failed(error: Exception) -> DataError:
+    """What to say where a reduction ended for want of Spark."""
+    return DataError(
+        f"Spark failed ({reason_of(error)}): see that its workers live and have room; days that "
+        "are done stay, run it again"
+    )
+
+
 def _refuse_silent(master: str | None) -> None:
     """Refuses a standalone master that does not answer, which Spark would try for a minute."""
     if master is None or not master.startswith("spark://"):

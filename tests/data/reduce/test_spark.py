@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import pytest
 
 from data.errors import DataError
 from data.reduce.windows import JobWindow
+from tests.data.reduce.events import events
 from tests.data.reduce.samples import EPOCH, content, reduced, same, samples, written
-from tests.spark_master import Running, free_port, running
+from tests.data.reduce.test_reduced_events import WRONG
+from tests.spark_master import Running, free_port, running, worker_killed
 
 KINDS = ("minutes", "hours", "changes", "windows", "kept")
 
@@ -76,16 +76,34 @@ def test_spark_gives_what_duckdb_gives_and_again_when_a_worker_is_killed(
     assert kept[0] == kept[1]
     assert kept[0]["jobs"] == 1
     equal(tmp_path / "spark", tmp_path / "duckdb")
-    killed = Timer(5.0, master.workers[0].kill)
-
-    def kill_soon(text: str) -> None:
-        if re.match(r"2026-01-05: ", text):
-            killed.start()
-
-    reduced(tmp_path / "killed", *inputs, **stated, progress=kill_soon)
-    killed.join()
-    assert master.workers[0].wait() == -9
+    with worker_killed(master) as begun:
+        reduced(tmp_path / "killed", *inputs, **stated, progress=begun)
     equal(tmp_path / "killed", tmp_path / "duckdb")
+
+
+@pytest.mark.service
+@pytest.mark.filterwarnings("ignore")
+def test_spark_gives_the_bursts_that_duckdb_gives_and_again_when_a_worker_is_killed(
+    tmp_path: Path, master: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    frame = events(1, busy=0.3)
+    frame["observed_at"] = frame["observed_at"].astype("datetime64[us, UTC]")
+    frame["xid"] = frame["xid"].astype("string")
+    inputs = [
+        written(frame.iloc[k::3], tmp_path / f"{k}.{form}")
+        for k, form in enumerate(("parquet", "csv", "jsonl"))
+    ]
+    inputs += [written(frame.iloc[::7], tmp_path / "again.parquet"), tmp_path / "wrong.csv"]
+    inputs[-1].write_text(WRONG)
+    by_duckdb = reduced(tmp_path / "duckdb", *inputs, kind="events")
+    stated: dict[str, Any] = {"engine": "spark", "master": master.url, "kind": "events"}
+    by_spark = reduced(tmp_path / "spark", *inputs, **stated)
+    assert by_spark.manifest.inputs == by_duckdb.manifest.inputs
+    assert content(tmp_path / "spark", "bursts") == content(tmp_path / "duckdb", "bursts")
+    with worker_killed(master) as begun:
+        reduced(tmp_path / "killed", *inputs, **stated, progress=begun)
+    assert content(tmp_path / "killed", "bursts") == content(tmp_path / "duckdb", "bursts")
 
 
 @pytest.mark.service
