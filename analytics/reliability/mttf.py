@@ -425,12 +425,12 @@ def _by_size(sizes: Columns, **chance: Any) -> tuple[SizeClass, ...]:
     """MTTF of each size class that ran, as far as its failures could be seen."""
     names = ("n_gpus", "day", "failures", "running_days", "unexplained", "seen")
     columns = {name: np.asarray(sizes[name]) for name in names}
-    rows: dict[tuple[int, int], list[int]] = {}
-    for row in np.lexsort((columns["day"], columns["n_gpus"])):
-        rows.setdefault(size_class(int(columns["n_gpus"][row])), []).append(row)
-    classes = []
-    for (first, last), its_rows in sorted(rows.items()):
-        its_days = {name: column[its_rows] for name, column in columns.items()}
+    order = np.lexsort((columns["day"], columns["n_gpus"]))
+    ordered = {name: column[order] for name, column in columns.items()}
+    n_gpus, classes = ordered["n_gpus"], []
+    for first, last in sorted({size_class(int(n)) for n in np.unique(n_gpus)}):
+        of_class = (n_gpus >= first) & (n_gpus <= last)
+        its_days = {name: column[of_class] for name, column in ordered.items()}
         seen = seen_rate(its_days, exposure="running_days", **chance)
         running_hours = 24.0 * math.fsum(its_days["running_days"].tolist())
         if not running_hours and not its_days["failures"].any():

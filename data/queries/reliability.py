@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 _RAN_WITHIN = Filter(of="jobs", overlaps=("start_at", "end_at - INTERVAL 1 MICROSECOND"))
 """Attempts that ran in the period; one that ended as it began did not."""
 _SINGLE = ("cluster", "node", "failed_at", "day", "key", "incident_id")
-_GROUP_AND_DAY = [("group", "i8"), ("day", "M8[us]")]
 EXPOSURE = ("cluster", "day", "exposure_node_days")
 
 
@@ -234,14 +233,13 @@ def _by_day(failures: Columns, exposure: Columns, open_: Columns) -> Columns:
     first = _first_days_of_incidents(failures)
     tables = (failures, first, exposure, open_)
     names = sorted({name for table in tables for name in table["cluster"].tolist()})
-    keys, places = _places(
+    cluster, day, (failed_at, first_at, exposed_at, open_at) = _places(
         [_ordinals(table["cluster"], names) for table in tables], [t["day"] for t in tables]
     )
-    failed_at, first_at, exposed_at, open_at = places
-    n_rows = len(keys)
+    n_rows = len(day)
     return {
-        "cluster": np.array(names, dtype=object)[keys["group"]],
-        "day": keys["day"],
+        "cluster": np.array(names, dtype=object)[cluster],
+        "day": day,
         "failures": np.bincount(failed_at, minlength=n_rows),
         "incidents": np.bincount(first_at, minlength=n_rows),
         "exposure_node_days": _sums(exposed_at, exposure["exposure_node_days"], n_rows),
@@ -301,14 +299,15 @@ def _ordinals(values: NDArray[Any], names: Sequence[str]) -> Ints:
 
 def _places(
     groups: Sequence[Ints], days: Sequence[NDArray[np.datetime64]]
-) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
+) -> tuple[Ints, NDArray[np.datetime64], list[Ints]]:
     """All pairs of group and day, sorted, and of the rows of each table the place of theirs."""
-    pairs = [
-        np.rec.fromarrays([group, day], dtype=_GROUP_AND_DAY)
-        for group, day in zip(groups, days, strict=True)
-    ]
-    keys = np.unique(np.concatenate(pairs))
-    return keys, [np.searchsorted(keys, pair) for pair in pairs]
+    group = np.concatenate(groups)
+    day = np.concatenate(days).astype("datetime64[D]").astype(np.int64)
+    first, n_days = (day.min(), np.ptp(day) + 1) if len(day) else (0, 1)
+    pairs, places = np.unique(group * n_days + (day - first), return_inverse=True)
+    ends = np.cumsum([len(table) for table in groups])[:-1]
+    every_day = (pairs % n_days + first).astype("datetime64[D]").astype("datetime64[us]")
+    return pairs // n_days, every_day, np.split(places, ends)
 
 
 def _sums(places: NDArray[np.intp], values: NDArray[Any], n_places: int) -> Floats:
@@ -326,15 +325,15 @@ def _by_size(ran: Columns, failed: Columns, open_: Columns, *, min_gpus: int) ->
     ]
     names = sorted({name for table in tables for name in table["cluster"].tolist()})
     n_names = len(names) or 1
-    keys, (ran_on, failed_on, open_on) = _places(
+    pair, day, (ran_on, failed_on, open_on) = _places(
         [t["n_gpus"].astype(np.int64) * n_names + _ordinals(t["cluster"], names) for t in tables],
         [t["day"] for t in tables],
     )
-    n_rows = len(keys)
+    n_rows = len(day)
     return {
-        "cluster": np.array(names or [""], dtype=object)[keys["group"] % n_names],
-        "n_gpus": keys["group"] // n_names,
-        "day": keys["day"],
+        "cluster": np.array(names or [""], dtype=object)[pair % n_names],
+        "n_gpus": pair // n_names,
+        "day": day,
         "failures": np.bincount(failed_on, minlength=n_rows),
         "running_days": _sums(ran_on, tables[0]["running_days"], n_rows),
         "unexplained": _sums(open_on, tables[2]["unexplained"], n_rows).astype(np.int64),
