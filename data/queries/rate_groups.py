@@ -242,7 +242,7 @@ def _as_day(days: pd.Series) -> pd.Series:
 
 def _week(frame: pd.DataFrame) -> pd.Series:
     """Date of the Monday on or before each day."""
-    day = frame["day"]
-    monday: pd.Series = day - pd.to_timedelta(day.dt.dayofweek, unit="D")
-    name: pd.Series = monday.dt.strftime("%Y-%m-%d")
-    return name
+    days = pd.DatetimeIndex(frame["day"].unique())
+    mondays = days - pd.to_timedelta(days.dayofweek, unit="D")
+    named: pd.Series = frame["day"].map(dict(zip(days, mondays.strftime("%Y-%m-%d"), strict=True)))
+    return named.astype(object)
