@@ -121,7 +121,7 @@ def test_other_dumps_and_zones_become_the_attempts_of_a_store(tmp_path: Path, se
         written(rows, tmp_path / f"text-{k}.txt")
         for k, rows in enumerate(dumps(seed, n_jobs=80, n_dumps=5))
     ]
-    reduced(tmp_path / "out", *paths, **stated)
+    assert not reduced(tmp_path / "out", *paths, **stated).manifest.refused
     found = attempts_of("reduced-jobs", tmp_path / "out", timezone=stated["timezone"])
     assert found == attempts_of("sacct", *texts, **stated)
 
@@ -216,6 +216,22 @@ def test_files_that_cannot_be_read_are_told_and_the_others_done(tmp_path: Path) 
     assert [row[2] for row in attempts_of("reduced-jobs", tmp_path / "out")] == ["1", "1", "5"]
 
 
+def test_a_broken_record_is_found_in_its_place_whatever_part_of_a_text_is_read_first(
+    tmp_path: Path,
+) -> None:
+    header = "JobID|State|Submit|JobName"
+    lines = [header]
+    for job in range(4_000):  # a header in the place of a broken record would be refused
+        state, name = "LOST" if job % 100 == 0 else "FAILED", "torn\napart" if job == 50 else "x"
+        lines += [f"{job}|{state}|{DAY}T08:00:00|{name}", header]
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join([*lines, ""]))
+    result = reduced(tmp_path / "out", path)
+    assert result.counts["rows_kept"] == 3_960
+    assert result.manifest.total("rejected") == {"State is no Slurm state": 40}
+    assert result.manifest.total("skipped") == {"header": 4_000}
+
+
 @pytest.mark.slow
 def test_local_times_are_read_in_no_other_zone_than_they_were_compared_in(tmp_path: Path) -> None:
     reduced(tmp_path / "out", dump(tmp_path / "a.txt", line()), timezone="Asia/Tokyo")
@@ -289,11 +305,12 @@ def test_real_accounting_becomes_the_attempts_of_a_store(tmp_path: Path, shared_
 @pytest.mark.slow
 def test_a_store_fed_by_a_reduction_holds_what_one_fed_by_the_files_holds(tmp_path: Path) -> None:
     paths = [written(rows, tmp_path / f"{k}.txt") for k, rows in enumerate(made())]
-    reduced(tmp_path / "out", *paths, timezone="Europe/Berlin")
+    result = reduced(tmp_path / "out", *paths, timezone="Europe/Berlin")
+    assert not result.manifest.refused
     options = Options(timezone="Europe/Berlin")
     ingest_files(tmp_path / "raw", "sacct", list(map(str, paths)), options)
     ingest_files(tmp_path / "store", "auto", [str(tmp_path / "out")], options)
-    apart = {"ingests", "rejected_rows", "stage_runs", "collected_windows"}
+    apart = {"ingests", "rejected_rows", "stage_runs", "collected_windows", "store_meta"}
     with (
         closing(Store.open(tmp_path / "raw")) as one,
         closing(Store.open(tmp_path / "store")) as two,
