@@ -280,26 +280,36 @@ def test_an_hour_that_comes_twice_is_told_by_the_running_time(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_real_accounting_becomes_the_attempts_of_a_store(tmp_path: Path, shared_data: Path) -> None:
-    gcm = [
+@pytest.mark.parametrize(("divider", "n_files", "n_attempts"), [("|", 4, 311), ("|#", 4, 2)])
+def test_the_odd_files_of_gcm_become_the_attempts_of_a_store(
+    tmp_path: Path, shared_data: Path, divider: str, n_files: int, n_attempts: int
+) -> None:
+    apart = ("-expected.txt", "-with-invalid-lines.txt")  # the only record there is rejected
+    paths = [
         path
         for path in sorted((shared_data / "slurm/gcm").glob("sample-sacct-*.txt"))
-        if "expected" not in path.name and "JobID|J" in path.read_text(errors="replace")[:5_000]
+        if not path.name.endswith(apart)
+        and ("|#" in path.read_text(errors="replace").splitlines()[0]) == (divider == "|#")
     ]
-    log = (shared_data / "slurm/xdmod/pozidriv.log").read_text()
-    xdmod = tmp_path / "pozidriv.txt"
-    xdmod.write_text(f"{'|'.join(PRESETS['xdmod'])}\n{log.lstrip()}")
-    lines = log.lstrip().splitlines()
-    again = tmp_path / "again.txt"
-    again.write_text("\n".join(["|".join(PRESETS["xdmod"]), *lines[::3], ""]))
-    kept = [path for path in gcm if "invalid-lines" not in path.name]
-    for number, paths in enumerate((kept, [xdmod, again])):
-        out = tmp_path / f"out-{number}"
-        result = reduced(out, *paths)
-        found, wanted = attempts_of("reduced-jobs", out), attempts_of("sacct", *paths)
-        assert len(wanted) > 300
-        assert result.counts["rows_kept"] == len(wanted)
-        assert found == wanted
+    assert len(paths) == n_files
+    result = reduced(tmp_path / "out", *paths)
+    assert not result.manifest.refused
+    assert result.counts["rows_kept"] == n_attempts
+    wanted = attempts_of("sacct", *paths, delimiter=divider)
+    assert attempts_of("reduced-jobs", tmp_path / "out") == wanted
+
+
+@pytest.mark.slow
+def test_real_accounting_becomes_the_attempts_of_a_store(tmp_path: Path, shared_data: Path) -> None:
+    header = "|".join(PRESETS["xdmod"])
+    lines = (shared_data / "slurm/xdmod/pozidriv.log").read_text().strip().splitlines()
+    paths = [tmp_path / "pozidriv.txt", tmp_path / "again.txt"]
+    for path, some in zip(paths, (lines, lines[::3]), strict=True):
+        path.write_text("\n".join([header, *some, ""]))
+    result = reduced(tmp_path / "out", *paths)
+    assert result.counts["rows_kept"] == len(lines) == 11_704  # each of another job
+    assert dict(result.manifest.total("skipped")) == {"the same record once more": len(lines[::3])}
+    assert attempts_of("reduced-jobs", tmp_path / "out") == attempts_of("sacct", *paths)
 
 
 @pytest.mark.slow
