@@ -112,18 +112,24 @@ def test_no_order_of_files_runs_and_pieces_changes_the_attempts(
 def test_other_dumps_and_zones_become_the_attempts_of_a_store(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     stated = {"timezone": chance.choice(["Europe/Berlin", "UTC", "America/New_York"])}
-    stated |= {"cluster": "c"} if seed % 2 else {}
+    whole, unnamed = dumps(seed, n_jobs=80, n_dumps=5), seed % 4 == 0
+    if unnamed:  # nobody names a cluster until the ingest does
+        whole = [
+            [row | {"Cluster": row["Cluster"].removeprefix("a").removeprefix("b")} for row in rows]
+            for rows in whole
+        ]
     paths = [
         written(rows, tmp_path / f"{k}.{chance.choice(['txt', 'csv', 'jsonl', 'parquet'])}")
-        for k, rows in enumerate(dumps(seed, n_jobs=80, n_dumps=5))
+        for k, rows in enumerate(whole)
     ]
-    texts = [
-        written(rows, tmp_path / f"text-{k}.txt")
-        for k, rows in enumerate(dumps(seed, n_jobs=80, n_dumps=5))
-    ]
-    assert not reduced(tmp_path / "out", *paths, **stated).manifest.refused
-    found = attempts_of("reduced-jobs", tmp_path / "out", timezone=stated["timezone"])
-    assert found == attempts_of("sacct", *texts, **stated)
+    texts = [written(rows, tmp_path / f"text-{k}.txt") for k, rows in enumerate(whole)]
+    named = {"cluster": "c"} if seed % 2 else {}
+    result = reduced(tmp_path / "out", *paths, **stated, **named)
+    assert not result.manifest.refused
+    stated |= {"cluster": "d"} if unnamed else {}
+    wanted = attempts_of("sacct", *texts, **stated, **named)
+    assert attempts_of("reduced-jobs", tmp_path / "out", **stated) == wanted
+    assert result.counts["rows_kept"] == len(wanted) + unnamed  # one tie, left to the store
 
 
 def test_a_late_record_makes_its_day_anew_and_no_other(tmp_path: Path) -> None:
