@@ -145,7 +145,7 @@ class Unfolding:
     def _of_json(self, partition: Partition, source: Source, path: Path) -> Counter[str]:
         """Lines of JSON; one that is none has no JobID, and is rejected for that."""
         there = partition._replace(path=str(source.path))
-        keys = json_keys(self._connection, there, n_lines=None)
+        keys = json_keys(self._connection, there)
         found = known_columns(source.name, keys)
         texts = {plain: _said(plain, literal(pointer(key))) for plain, key in found.items()}
         self._write(texts, json_lines([there.path]), path)
