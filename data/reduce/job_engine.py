@@ -75,7 +75,7 @@ class DuckDBJobs:
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET preserve_insertion_order = false")
         self._connection.execute(f"SET partitioned_write_flush_threshold = {_FLUSHED_ROWS}")
-        self._unfolding = Unfolding(self._connection, aside, self._options)
+        self._unfolding = Unfolding(aside, self._options)
         self._scan = JobScan(self._connection, self._options)
 
     @property
@@ -85,6 +85,7 @@ class DuckDBJobs:
 
     def close(self) -> None:
         """Lets go of everything."""
+        self._unfolding.close()
         self._connection.close()
         shutil.rmtree(self._aside, ignore_errors=True)
 

@@ -13,6 +13,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import duckdb
+
 from data.ingest.formats.delimited import MAX_LINE_BYTES
 from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.reader import Options, Source
@@ -25,8 +27,6 @@ from data.reduce.scan import json_keys, json_lines, pointer, quoted, told_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    import duckdb
 
     from data.reduce.manifest import Surveyed
 
@@ -60,13 +60,21 @@ class Unfolded(NamedTuple):
 
 
 class Unfolding:
-    """Unfolds each text once; what it wrote lies aside."""
+    """Unfolds each text once; what it wrote lies aside.
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, aside: Path, options: Options
-    ) -> None:
-        self._connection, self._aside, self._options = connection, aside, options
+    Its connection keeps the order of rows: the reader of sacct finds a broken record in the file by
+    its place among all of them.
+    """
+
+    def __init__(self, aside: Path, options: Options) -> None:
+        self._aside, self._options = aside, options
+        self._connection = duckdb.connect(config={"temp_directory": str(aside / "unfolding")})
+        self._connection.execute("SET TimeZone = 'UTC'")
         self._unfolded: dict[str, Unfolded] = {}
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        self._connection.close()
 
     def unfolded(self, partition: Partition) -> Unfolded:
         """Parquet of the records of a text; what is Parquet stays as it is.
@@ -139,7 +147,7 @@ class Unfolding:
     def _of_json(self, partition: Partition, source: Source, path: Path) -> Counter[str]:
         """Lines of JSON; one that is none has no JobID, and is rejected for that."""
         there = partition._replace(path=str(source.path))
-        keys = json_keys(self._connection, there, n_lines=None)
+        keys = json_keys(self._connection, there)
         found = known_columns(source.name, keys)
         texts = {plain: _said(plain, literal(pointer(key))) for plain, key in found.items()}
         self._write(texts, json_lines([there.path]), path)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ZONED = r"\d:?\d\d(:\d\d([.,]\d+)?)?\s*(Z|z|UTC|GMT|[+-]\d\d(:?\d\d)?)\s*$"
 _SEEN_LINES = 1_000
-"""Lines of a text by which its columns are known."""
+"""Lines by which it is known how a text of CSV is written."""
 _BLANK = " OR ".join(f"value BETWEEN {least!r} AND {most!r}" for least, most in BLANKS)
 _VERDICT = f"""CASE WHEN node = '' THEN '{REJECTED}no node'
   WHEN metric = '' THEN '{REJECTED}no metric'
@@ -146,14 +146,10 @@ def json_lines(paths: Sequence[str]) -> str:
       auto_detect = false, strict_mode = false) WHERE trim(line) <> ''"""
 
 
-def json_keys(
-    connection: duckdb.DuckDBPyConnection, partition: Partition, n_lines: int | None = _SEEN_LINES
-) -> tuple[str, ...]:
-    """Keys that the first lines have, or all."""
-    most = "ALL" if n_lines is None else n_lines
+def json_keys(connection: duckdb.DuckDBPyConnection, partition: Partition) -> tuple[str, ...]:
+    """Keys that any of the lines has."""
     rows = connection.execute(
-        f"""SELECT DISTINCT unnest(json_keys(line)) AS key FROM (
-              SELECT line FROM ({json_lines([partition.path])}) LIMIT {most})
+        f"""SELECT DISTINCT unnest(json_keys(line)) AS key FROM ({json_lines([partition.path])})
             WHERE json_valid(line) AND json_type(line) = 'OBJECT' ORDER BY ALL"""
     ).fetchall()
     return tuple(key for (key,) in rows)

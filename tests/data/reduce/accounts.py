@@ -41,7 +41,7 @@ def attempts(seed: int, n_jobs: int = 60) -> list[Attempt]:
         submit = BEGIN + timedelta(minutes=chance.randrange(4 * 24 * 60))
         for restart in range(chance.choice([1, 1, 1, 2, 3])):
             start = submit + timedelta(minutes=chance.randrange(600))
-            end = start + timedelta(minutes=chance.randrange(1, 2_000))
+            end = start + timedelta(minutes=chance.randrange(1, 4_000))
             found.append(
                 {"job": form.format(n=100 + number // 2 if "_" in form else 1000 + number),
                  "raw": str(1000 + number), "cluster": chance.choice(["a", "a", "b"]),

@@ -196,6 +196,15 @@ def test_forms_of_one_table_give_the_same(tmp_path: Path, form: str) -> None:
     assert content(tmp_path / "b", "bursts") == content(tmp_path / "a", "bursts")
 
 
+def test_what_lines_of_json_name_late_is_read(tmp_path: Path) -> None:
+    line = '{{"node": "n1", "time": 1767650400, "xid": 79, "message": "x"{}}}'
+    gpus = [', "gpu": "3"' if k == 3_000 else "" for k in range(3_001)]
+    (tmp_path / "a.jsonl").write_text("\n".join(line.format(gpu) for gpu in gpus))
+    reduced(tmp_path / "out", tmp_path / "a.jsonl")
+    found = {row[3]: row[10] for row in content(tmp_path / "out", "bursts")}
+    assert found == {None: 3_000, "3": 1}
+
+
 def test_a_file_that_cannot_be_read_is_told_and_the_others_are_done(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(LINES)
     (tmp_path / "empty.csv").touch()

@@ -112,18 +112,24 @@ def test_no_order_of_files_runs_and_pieces_changes_the_attempts(
 def test_other_dumps_and_zones_become_the_attempts_of_a_store(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     stated = {"timezone": chance.choice(["Europe/Berlin", "UTC", "America/New_York"])}
-    stated |= {"cluster": "c"} if seed % 2 else {}
+    whole, unnamed = dumps(seed, n_jobs=80, n_dumps=5), seed % 4 == 0
+    if unnamed:  # nobody names a cluster until the ingest does
+        whole = [
+            [row | {"Cluster": row["Cluster"].removeprefix("a").removeprefix("b")} for row in rows]
+            for rows in whole
+        ]
     paths = [
         written(rows, tmp_path / f"{k}.{chance.choice(['txt', 'csv', 'jsonl', 'parquet'])}")
-        for k, rows in enumerate(dumps(seed, n_jobs=80, n_dumps=5))
+        for k, rows in enumerate(whole)
     ]
-    texts = [
-        written(rows, tmp_path / f"text-{k}.txt")
-        for k, rows in enumerate(dumps(seed, n_jobs=80, n_dumps=5))
-    ]
-    reduced(tmp_path / "out", *paths, **stated)
-    found = attempts_of("reduced-jobs", tmp_path / "out", timezone=stated["timezone"])
-    assert found == attempts_of("sacct", *texts, **stated)
+    texts = [written(rows, tmp_path / f"text-{k}.txt") for k, rows in enumerate(whole)]
+    named = {"cluster": "c"} if seed % 2 else {}
+    result = reduced(tmp_path / "out", *paths, **stated, **named)
+    assert not result.manifest.refused
+    stated |= {"cluster": "d"} if unnamed else {}
+    wanted = attempts_of("sacct", *texts, **stated, **named)
+    assert attempts_of("reduced-jobs", tmp_path / "out", **stated) == wanted
+    assert result.counts["rows_kept"] == len(wanted) + unnamed  # one tie, left to the store
 
 
 def test_a_late_record_makes_its_day_anew_and_no_other(tmp_path: Path) -> None:
@@ -216,6 +222,22 @@ def test_files_that_cannot_be_read_are_told_and_the_others_done(tmp_path: Path) 
     assert [row[2] for row in attempts_of("reduced-jobs", tmp_path / "out")] == ["1", "1", "5"]
 
 
+def test_a_broken_record_is_found_in_its_place_whatever_part_of_a_text_is_read_first(
+    tmp_path: Path,
+) -> None:
+    header = "JobID|State|Submit|JobName"
+    lines = [header]
+    for job in range(4_000):  # a header in the place of a broken record would be refused
+        state, name = "LOST" if job % 100 == 0 else "FAILED", "torn\napart" if job == 50 else "x"
+        lines += [f"{job}|{state}|{DAY}T08:00:00|{name}", header]
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join([*lines, ""]))
+    result = reduced(tmp_path / "out", path)
+    assert result.counts["rows_kept"] == 3_960
+    assert result.manifest.total("rejected") == {"State is no Slurm state": 40}
+    assert result.manifest.total("skipped") == {"header": 4_000}
+
+
 @pytest.mark.slow
 def test_local_times_are_read_in_no_other_zone_than_they_were_compared_in(tmp_path: Path) -> None:
     reduced(tmp_path / "out", dump(tmp_path / "a.txt", line()), timezone="Asia/Tokyo")
@@ -264,36 +286,47 @@ def test_an_hour_that_comes_twice_is_told_by_the_running_time(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_real_accounting_becomes_the_attempts_of_a_store(tmp_path: Path, shared_data: Path) -> None:
-    gcm = [
+@pytest.mark.parametrize(("divider", "n_files", "n_attempts"), [("|", 4, 311), ("|#", 4, 2)])
+def test_the_odd_files_of_gcm_become_the_attempts_of_a_store(
+    tmp_path: Path, shared_data: Path, divider: str, n_files: int, n_attempts: int
+) -> None:
+    apart = ("-expected.txt", "-with-invalid-lines.txt")  # the only record there is rejected
+    paths = [
         path
         for path in sorted((shared_data / "slurm/gcm").glob("sample-sacct-*.txt"))
-        if "expected" not in path.name and "JobID|J" in path.read_text(errors="replace")[:5_000]
+        if not path.name.endswith(apart)
+        and ("|#" in path.read_text(errors="replace").splitlines()[0]) == (divider == "|#")
     ]
-    log = (shared_data / "slurm/xdmod/pozidriv.log").read_text()
-    xdmod = tmp_path / "pozidriv.txt"
-    xdmod.write_text(f"{'|'.join(PRESETS['xdmod'])}\n{log.lstrip()}")
-    lines = log.lstrip().splitlines()
-    again = tmp_path / "again.txt"
-    again.write_text("\n".join(["|".join(PRESETS["xdmod"]), *lines[::3], ""]))
-    kept = [path for path in gcm if "invalid-lines" not in path.name]
-    for number, paths in enumerate((kept, [xdmod, again])):
-        out = tmp_path / f"out-{number}"
-        result = reduced(out, *paths)
-        found, wanted = attempts_of("reduced-jobs", out), attempts_of("sacct", *paths)
-        assert len(wanted) > 300
-        assert result.counts["rows_kept"] == len(wanted)
-        assert found == wanted
+    assert len(paths) == n_files
+    result = reduced(tmp_path / "out", *paths)
+    assert not result.manifest.refused
+    assert result.counts["rows_kept"] == n_attempts
+    wanted = attempts_of("sacct", *paths, delimiter=divider)
+    assert attempts_of("reduced-jobs", tmp_path / "out") == wanted
+
+
+@pytest.mark.slow
+def test_real_accounting_becomes_the_attempts_of_a_store(tmp_path: Path, shared_data: Path) -> None:
+    header = "|".join(PRESETS["xdmod"])
+    lines = (shared_data / "slurm/xdmod/pozidriv.log").read_text().strip().splitlines()
+    paths = [tmp_path / "pozidriv.txt", tmp_path / "again.txt"]
+    for path, some in zip(paths, (lines, lines[::3]), strict=True):
+        path.write_text("\n".join([header, *some, ""]))
+    result = reduced(tmp_path / "out", *paths)
+    assert result.counts["rows_kept"] == len(lines) == 11_704  # each of another job
+    assert dict(result.manifest.total("skipped")) == {"the same record once more": len(lines[::3])}
+    assert attempts_of("reduced-jobs", tmp_path / "out") == attempts_of("sacct", *paths)
 
 
 @pytest.mark.slow
 def test_a_store_fed_by_a_reduction_holds_what_one_fed_by_the_files_holds(tmp_path: Path) -> None:
     paths = [written(rows, tmp_path / f"{k}.txt") for k, rows in enumerate(made())]
-    reduced(tmp_path / "out", *paths, timezone="Europe/Berlin")
+    result = reduced(tmp_path / "out", *paths, timezone="Europe/Berlin")
+    assert not result.manifest.refused
     options = Options(timezone="Europe/Berlin")
     ingest_files(tmp_path / "raw", "sacct", list(map(str, paths)), options)
     ingest_files(tmp_path / "store", "auto", [str(tmp_path / "out")], options)
-    apart = {"ingests", "rejected_rows", "stage_runs", "collected_windows"}
+    apart = {"ingests", "rejected_rows", "stage_runs", "collected_windows", "store_meta"}
     with (
         closing(Store.open(tmp_path / "raw")) as one,
         closing(Store.open(tmp_path / "store")) as two,
