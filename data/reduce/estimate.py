@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import secrets
 import time
@@ -68,7 +69,7 @@ def estimate(request: Request) -> dict[str, Any]:
     n_sample, seconds, base, taken = measured
     if n_sample:
         held = min(n_rows, most_rows)
-        told["seconds_estimated"] = round(seconds * n_rows / n_sample, 1)
+        told["seconds_estimated"] = math.ceil(10 * seconds * n_rows / n_sample) / 10
         told["memory_bytes_estimated"] = round(base + taken * held / n_sample)
     return told | {"rows_estimated": n_rows, "sample_rows": n_sample}
 
