@@ -32,6 +32,7 @@ COLUMNS = {
     "scope": "object",  # node or process
     "job_named": "object",  # True: names this attempt's job; False: another; None: none
     "causal_ratio": "float64",  # in [0, 1]; NaN unknown
+    "n_records": "float64",  # records that it stands for; NaN for one
     "text": "object",
     "log_method": "object",  # log_rule or log_model; None for other kinds
 }

@@ -195,7 +195,7 @@ _CRITICAL = """jobs.rowid IN (
 _EVENTS = f"""
 SELECT attempt, near.cluster, 'health_event' AS kind, event_id AS key, near.node,
   offset_us / 1e6 AS offset_s, check_name, event.severity, xid, sxid, event.source,
-  message, message AS text,
+  message, message AS text, event.n_records,
   CASE WHEN event.job_id IS NULL THEN NULL
     ELSE list_contains([failed.job_id, job_id_raw, array_job_id], event.job_id) END
     AS job_named, {_CHANCES}
@@ -314,6 +314,7 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     if len(weighed.evidence):  # without any there are no alternatives either
         frames["pieces"] = weighed.evidence.reindex(columns=_EVIDENCE)
         frames["pieces"]["place"] = range(len(weighed.evidence))
+        frames["pieces"]["n_records"] = frames["pieces"]["n_records"].fillna(1)  # most are of one
         frames["others"] = weighed.alternatives
         query = _WITH_EVIDENCE
     with registered(connection, **frames):
@@ -360,7 +361,7 @@ WITH burst AS (
   SELECT attempt, kind, check_name, severity, CAST(xid AS INTEGER) AS xid, node, cause,
     role, why, first(key ORDER BY place) AS key, min(offset_s) AS offset_s,
     first(CAST(text AS VARCHAR) ORDER BY place) AS text, max(weight) AS weight,
-    count(*) AS n,
+    CAST(sum(n_records) AS BIGINT) AS n,
     min(place) AS place
   FROM pieces GROUP BY ALL),
 ranked AS (
@@ -385,4 +386,4 @@ SELECT said.*, coalesce(evidence, '[]') AS evidence,
 FROM said LEFT JOIN evidence USING (attempt) LEFT JOIN other USING (attempt)
 """
 _EVIDENCE = ["attempt", "kind", "key", "node", "offset_s", "check_name", "severity", "xid", "cause",
-             "role", "why", "weight", "text"]  # fmt: skip
+             "role", "why", "weight", "text", "n_records"]  # fmt: skip

@@ -103,11 +103,11 @@ def jobs(seed: int = 0) -> pd.DataFrame:
                         n_gpus=8, attempt=1, user="ann", partition="p")  # fmt: skip
 
 
-def raw(frame: pd.DataFrame) -> pd.DataFrame:
+def raw(frame: pd.DataFrame, cluster: str = "a") -> pd.DataFrame:
     """The records as rows of the table, with the ids that their readers give."""
     parts = []
     for source, rows in frame.groupby("source"):
-        said = [HealthRow("a", *(None if pd.isna(v) else v for v in (
+        said = [HealthRow(cluster, *(None if pd.isna(v) else v for v in (
             row.node, row.observed_at, row.check_name, row.message, row.gpu, row.severity, row.xid)))
             for row in rows.itertuples()]  # fmt: skip
         parts.append(health_frame(said, str(source), KERNEL if source == "kernel" else KEY))
