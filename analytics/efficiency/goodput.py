@@ -450,8 +450,8 @@ def _bucket(
 ) -> Bucket:
     """One bucket of the ledger."""
     hours = _estimate(rows, total, conf_level) if total else unknown(conf_level, 0)
-    by_cluster = rows.groupby("cluster")["gpu_seconds"].sum()
-    priced = currency is not None and all(c in prices for c in by_cluster.index)
+    by_cluster = {} if currency is None else rows.groupby("cluster")["gpu_seconds"].sum().to_dict()
+    priced = currency is not None and all(c in prices for c in by_cluster)
     return Bucket(
         bucket=name,
         gpu_seconds=int(rows["gpu_seconds"].sum()),
@@ -515,15 +515,19 @@ def lost_gpu_hours(rows: pd.DataFrame, conf_level: float = CONF_LEVEL) -> Estima
 
 def _estimate(rows: pd.DataFrame, total: int | None, conf_level: float) -> Estimate:
     """GPU-hours of rows with their interval, as `goodput_ledger` says."""
-    names = ["gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds"]
-    value, least, most = (int(rows[name].sum()) for name in names)
-    habits = float(rows["shared_gpu_seconds"].sum()) ** 2, float(rows["habit_gpu_s2"].sum())
-    chance = special.ndtri((1 + conf_level) / 2) * float(rows["variance_gpu_s2"].sum()) ** 0.5
-    below = np.hypot(least - positive_bounds(least, *habits, conf_level)[0], chance)
-    above = np.hypot(positive_bounds(most, *habits, conf_level)[1] - most, chance)
+    value, least, most, shared, habit, variance, n = (
+        float(np.nansum(rows[name].to_numpy(dtype=float))) for name in _SUMMED
+    )
+    chance = special.ndtri((1 + conf_level) / 2) * variance**0.5
+    below = np.hypot(least - positive_bounds(least, shared**2, habit, conf_level)[0], chance)
+    above = np.hypot(positive_bounds(most, shared**2, habit, conf_level)[1] - most, chance)
     lower, upper = max(0.0, float(least - below)), float(most + above)
     if total is not None:
         upper = min(float(total), upper)
-    n = int(rows["n_attempts"].astype(float).sum())
     level = conf_level if least == most else None
-    return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, level, n)
+    return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, level, int(n))
+
+
+_SUMMED = ("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "shared_gpu_seconds",
+           "habit_gpu_s2", "variance_gpu_s2", "n_attempts")  # fmt: skip
+"""What an estimate rests on; whole numbers are exact up to 2^53."""
