@@ -24,7 +24,9 @@ N_HALVES: Final = 3
 SKETCHED: Final = 1_024
 """Rows to which those that are drawn together are added up."""
 BLOCK: Final = 4_096
-"""Incidents whose weights are drawn at a time; and how many that are not named are drawn alone."""
+"""Incidents whose weights are drawn at a time."""
+ALONE: Final = 4_096
+"""Incidents that are not named and are drawn one by one; of more of them the dearest."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +91,16 @@ class Incidents:
         return found
 
     def weights(
-        self, n: int, n_others: int, rng: np.random.Generator
+        self, n: int, n_others: int, streams: Sequence[np.random.Generator]
     ) -> Iterator[tuple[slice, Floats]]:
         """Of n draws of chance, some incidents at a time: what each weighs that is named, then each
         of so many others, then the half incidents that are added; their places, and weights of
         shape (places, draws).
 
-        Those named, the others and the halves are drawn each from a stream of their own, so that
-        the named weigh the same whether or not the others are drawn.
+        Those named, the others and the halves are drawn each from a stream of their own
+        (`streams`), so that the named weigh the same whether or not the others are drawn.
         """
-        of_named, of_others, of_halves = rng.spawn(3)
+        of_named, of_others, of_halves = streams
         n_drawn = self.n_named + n_others
         for stream, begin, end in ((of_named, 0, self.n_named), (of_others, self.n_named, n_drawn)):
             for start in range(begin, end, BLOCK):
@@ -110,20 +112,21 @@ class Incidents:
     def totals(self, parts: Sequence[Part], n: int, rng: np.random.Generator) -> list[Floats]:
         """Parts summed by each draw of weights: arrays of shape (draws, columns).
 
-        Where more than `BLOCK` incidents are not named, the dearest of them are drawn one by one,
+        Where more than `ALONE` incidents are not named, the dearest of them are drawn one by one,
         and the others together.
         """
+        own = streams(rng)
         rows = sparse.hstack([self._with_halves(*part) for part in parts], format="csr")
         places = np.arange(rows.shape[0])
         named, others, halves = np.split(places, [self.n_named, len(self.first)])
         dear = np.argsort(-_leverage(rows[others]), kind="stable")
-        alone, together = (others[np.sort(those)] for those in np.split(dear, [BLOCK]))
+        alone, together = (others[np.sort(those)] for those in np.split(dear, [ALONE]))
         one_by_one = rows[np.concatenate([named, alone, halves])]
         totals = np.zeros((rows.shape[1], n))
-        for place, weights in self.weights(n, len(alone), rng):
+        for place, weights in self.weights(n, len(alone), own):
             totals += one_by_one[place].T @ weights  # of most columns most incidents have nothing
         if len(together):
-            totals += _summed_together(rows[together], n, rng)
+            totals += _summed_together(rows[together], n, *own[1].spawn(1))
         ends = np.cumsum([halves.shape[1] for _, halves in parts])[:-1]
         return [total.T for total in np.split(totals, ends)]
 
@@ -132,6 +135,11 @@ class Incidents:
         every = sparse.csr_array(rows)
         every.resize((len(self.first), every.shape[1]))
         return sparse.vstack([every, sparse.csr_array(halves)], format="csr")
+
+
+def streams(rng: np.random.Generator) -> list[np.random.Generator]:
+    """Chance of those named, of the others and of the halves."""
+    return rng.spawn(3)
 
 
 def mean_halves(rows: Floats | sparse.csr_array) -> Floats:
@@ -151,7 +159,7 @@ def _leverage(rows: sparse.csr_array) -> Floats:
     return found
 
 
-def _summed_together(rows: sparse.csr_array, n: int, rng: np.random.Generator) -> Floats:
+def _summed_together(rows: sparse.csr_array, n: int, stream: np.random.Generator) -> Floats:
     """Of n draws of chance the sum of many rows, none of which matters alone: columns by draws.
 
     With weights of mean and variance 1 the totals :math:`\\sum_i w_i x_i` have the mean
@@ -163,7 +171,6 @@ def _summed_together(rows: sparse.csr_array, n: int, rng: np.random.Generator) -
     :math:`2 \\sqrt{c / m}` after the m dearest rows. What depends linearly between columns does so
     in each draw.
     """
-    (stream,) = rng.spawn(1)
     signs = stream.choice([-1.0, 1.0], rows.shape[0])
     places = np.arange(rows.shape[0])
     adding = sparse.csr_array((signs, (places % SKETCHED, places)))

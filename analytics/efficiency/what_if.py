@@ -135,8 +135,8 @@ def what_if(
     Parameters
     ----------
     attempts : DataFrame
-        Columns of `replay.COLUMNS`, `name` and, where known, `implicated`: all nodes at fault. An
-        interruption that names several is regained only where all of them are left out.
+        Columns of `replay.COLUMNS`, `name` and, where known, `implicated`: the list of all nodes at
+        fault. An interruption that names several is regained only where all of them are left out.
     habits
         Of `several_nodes` and `one_node`.
     exposure : DataFrame

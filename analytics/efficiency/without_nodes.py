@@ -9,7 +9,7 @@ import numpy as np
 
 from analytics import validate
 from analytics.efficiency.habit_costs import Ran, habit_sets, replayed, times_of
-from analytics.efficiency.incidents_weighed import Incidents
+from analytics.efficiency.incidents_weighed import Incidents, streams
 from analytics.efficiency.left_out import Excess, Fleet, Without
 from analytics.efficiency.resampled import DRAWS, EACH, HABIT_DRAWS, spread
 from analytics.estimate import Estimate, unknown
@@ -96,7 +96,7 @@ class Period:
             return np.column_stack([played.lost, played.restart])
 
         def weights(n: int) -> Floats:
-            return np.vstack([drawn for _, drawn in incidents.weights(n, 0, rng)])
+            return np.vstack([drawn for _, drawn in incidents.weights(n, 0, streams(rng))])
 
         central, of_habits, corners = saved
         modelled = [_Drawn(costs(times), weights(EACH)) for times in of_habits]

@@ -22,7 +22,7 @@ def test_incidents_drawn_together_spread_as_those_drawn_one_by_one(
     incidents = Incidents(N, N_NAMED, np.arange(N), np.arange(N))
 
     def totals(n_alone: int, seed: int) -> np.ndarray:
-        monkeypatch.setattr(incidents_weighed, "BLOCK", n_alone)
+        monkeypatch.setattr(incidents_weighed, "ALONE", n_alone)
         parts = [(rows, mean_halves(rows))]
         (found,) = incidents.totals(parts, N_DRAWS, np.random.default_rng(seed))
         return np.asarray(found / rows.sum(axis=0))
@@ -36,3 +36,18 @@ def test_incidents_drawn_together_spread_as_those_drawn_one_by_one(
     assert together.std(axis=0) == pytest.approx(one_by_one.std(axis=0), rel=0.08)
     of_causes = together[:, 1:] @ rows.sum(axis=0)[1:] / rows[:, 0].sum()
     assert of_causes == pytest.approx(together[:, 0], rel=1e-10)
+
+
+def test_the_named_weigh_the_same_whether_or_not_others_are_drawn_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(incidents_weighed, "ALONE", 20)
+    incidents = Incidents(200, 30, np.arange(200), np.arange(200))
+    rows = np.random.default_rng(5).random((200, 2))
+    rows[30:, 0] = 0.0  # a column of the named alone
+    none = np.zeros((incidents_weighed.N_HALVES, 2))
+    of_all, of_named = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(2):  # habits that are modelled are drawn several times
+        (drawn,) = incidents.totals([(rows, none)], 50, of_all)
+        (alone,) = incidents.named.totals([(rows[:30], none)], 50, of_named)
+        assert drawn[:, 0] == pytest.approx(alone[:, 0], rel=1e-12)
