@@ -11,9 +11,9 @@ import pandas as pd
 from analytics.failures.evidence import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from analytics.arrays import Bools
+    from analytics.arrays import Bools, Floats
     from analytics.failures.precedence import Weights
 
 STATED = {"TIMEOUT": "time_limit", "DEADLINE": "time_limit", "OUT_OF_MEMORY": "host_oom"}
@@ -135,11 +135,12 @@ def _of_state(attempts: pd.DataFrame, table: Weights) -> list[dict[str, object]]
     """What the scheduler itself says, as pieces of evidence."""
     same = {"kind": "scheduler", "key": "", "node": None, "offset_s": 0.0, "scope": "node",
             "job_named": True, "causal_ratio": 1.0}  # fmt: skip
-    columns = (attempts["attempt"], attempts["state"], attempts["exit_signal"])
+    ends = list(zip(attempts["state"].tolist(), attempts["exit_signal"].tolist(), strict=True))
+    says = {end: found for end in set(ends) if (found := _stated(*end, table))}
     return [
-        {"attempt": attempt, **same, **found}
-        for attempt, state, signal in zip(*columns, strict=True)
-        if (found := _stated(state, signal, table))
+        {"attempt": attempt, **same, **says[end]}
+        for attempt, end in zip(attempts["attempt"].tolist(), ends, strict=True)
+        if end in says
     ]
 
 
@@ -153,63 +154,85 @@ def _stated(state: str, signal: int, table: Weights) -> dict[str, object]:
     return {}
 
 
+class _Weighing:
+    """Which rows still count as a cause, and what the others are instead; arrays by row."""
+
+    def __init__(self, weight: Floats) -> None:
+        self.weight = weight
+        self.counts = np.ones(len(weight), dtype=bool)
+        self.role = np.full(len(weight), "cause", dtype=object)
+        self.why = np.full(len(weight), "", dtype=object)
+
+    def dismiss(self, which: Bools, role: str, why: str) -> None:
+        """Takes rows that still count as a cause out of the weighing."""
+        chosen = which & self.counts
+        self.role[chosen], self.why[chosen] = role, why
+        self.weight[chosen], self.counts[chosen] = 0.0, False
+
+
 def _weighed(rows: pd.DataFrame, attempts: pd.DataFrame, table: Weights) -> pd.DataFrame:
     """Odds that remain after chance, claims and differential diagnosis, with the reason."""
-    domain = table.taxonomy.causes
-    rows["domain"] = rows["cause"].map(lambda name: domain[name].domain if name in domain else None)
-    odds, ratio = rows["odds"].fillna(0.0), rows["causal_ratio"].fillna(1.0)
-    rows["weight"] = odds * ratio / (1.0 + odds * (1.0 - ratio))
-    rows["role"], rows["why"] = "cause", ""
-    _dismiss(rows, rows["cause"].isna(), "context", "names no cause")
-    _dismiss(rows, rows["odds"].fillna(0.0).le(0), "context", "too mild to be the cause")
-    _dismiss(rows, rows["weight"].le(0), "context", "as frequent around successful jobs")
-    _claim_processes(rows, table)
-    state = attempts["state"].to_numpy()[rows["row"]]
-    lost = np.isin(state, list(LOST)) | attempts["failed_node"].notna().to_numpy()[rows["row"]]
-    by_program, proximate = rows["domain"].eq("user"), rows["cause"].isin(table.proximate)
-    again = rows["cause"].isin(["node_lost", "requeued"])
-    _dismiss(rows, lost & by_program, "excluded", "the node was lost")
-    _dismiss(rows, lost & again, "context", "says again that the node was lost")
-    alone = rows["weight"].ge(1) & rows["cause"].isin(table.only_the_program)
+    cause, names = pd.factorize(rows["cause"])  # -1, the last below: names none
+    domains = {name: cause.domain for name, cause in table.taxonomy.causes.items()}
+    domain = np.array([*map(domains.get, names), None], dtype=object)[cause]
+
+    def among(causes: Collection[str]) -> Bools:
+        """Whether the cause of each row is one of these."""
+        found: Bools = np.array([*(name in causes for name in names), False])[cause]
+        return found
+
+    by_program = among([name for name, of in domains.items() if of == "user"])
+    proximate = among(table.proximate)
+    odds = rows["odds"].fillna(0.0).to_numpy()
+    ratio = rows["causal_ratio"].fillna(1.0).to_numpy()
+    weighing = _Weighing(odds * ratio / (1.0 + odds * (1.0 - ratio)))
+    dismiss = weighing.dismiss
+    dismiss(cause < 0, "context", "names no cause")
+    dismiss(odds <= 0, "context", "too mild to be the cause")
+    dismiss(weighing.weight <= 0, "context", "as frequent around successful jobs")
+    _claim_processes(rows, weighing, table)
+    row = rows["row"].to_numpy()
+    lost = attempts["state"].isin(LOST).to_numpy() | attempts["failed_node"].notna().to_numpy()
+    lost_node = lost[row]
+    dismiss(lost_node & by_program, "excluded", "the node was lost")
+    again = among(["node_lost", "requeued"])
+    dismiss(lost_node & again, "context", "says again that the node was lost")
+
+    def shared(which: Bools) -> Bools:
+        """All rows of the attempts of these rows."""
+        some = np.zeros(len(attempts), dtype=bool)
+        some[row[which]] = True
+        found: Bools = some[row]
+        return found
+
+    alone = among(table.only_the_program) & (weighing.weight >= 1)
     why = "only the program itself makes the error in its log"
-    _dismiss(rows, _shared(rows, alone) & ~by_program, "excluded", why)
-    deep = rows["weight"].ge(1) & rows["domain"].isin(["hardware", "system_software"]) & ~proximate
-    _dismiss(rows, _shared(rows, deep) & proximate, "consequence", "follows the cause")
-    return rows
+    dismiss(shared(alone) & ~by_program, "excluded", why)
+    of_nodes = [name for name, of in domains.items() if of in ("hardware", "system_software")]
+    deep = among(of_nodes) & ~proximate & (weighing.weight >= 1)
+    dismiss(shared(deep) & proximate, "consequence", "follows the cause")
+    return rows.assign(domain=domain, weight=weighing.weight, role=weighing.role, why=weighing.why)
 
 
-def _shared(rows: pd.DataFrame, which: pd.Series) -> Bools:
-    """All rows of the attempts of these rows."""
-    found: Bools = np.isin(rows["row"], rows.loc[which, "row"])
-    return found
-
-
-def _dismiss(rows: pd.DataFrame, which: Bools | pd.Series, role: str, why: str) -> None:
-    """Takes rows that still count as a cause out of the weighing."""
-    chosen = np.asarray(which, dtype=bool) & rows["role"].eq("cause").to_numpy()
-    if chosen.any():
-        rows.loc[chosen, ["role", "why"]] = [role, why]
-        rows.loc[chosen, "weight"] = 0.0
-
-
-def _claim_processes(rows: pd.DataFrame, table: Weights) -> None:
+def _claim_processes(rows: pd.DataFrame, weighing: _Weighing, table: Weights) -> None:
     """A line about one process counts for one attempt: the one named, else the nearest end."""
-    own = rows["scope"].eq("process")
+    own = rows["scope"].eq("process").to_numpy()
     if not own.any():
         return
     named = rows["job_named"]
-    other = own & named.eq(False)
-    _dismiss(rows, other, "excluded", "names another job")
-    far = own & ~(rows["offset_s"].ge(-table.before_s) & rows["offset_s"].le(table.after_s))
-    _dismiss(rows, far & ~named.eq(True), "excluded", "too long before or after the end")
+    weighing.dismiss(own & named.eq(False).to_numpy(), "excluded", "names another job")
+    near = rows["offset_s"].between(-table.before_s, table.after_s)
+    far = own & ~(near | named.eq(True)).to_numpy()
+    weighing.dismiss(far, "excluded", "too long before or after the end")
     asked = ["attempt", "cluster", "node", "key", "offset_s", "job_named"]
-    open_ = rows.loc[own & rows["role"].eq("cause"), asked]
+    open_ = rows.loc[own & weighing.counts, asked]
     apart = (open_["offset_s"] - clock_offsets(open_)).abs()
     order = open_.assign(named=open_["job_named"].ne(True), apart=apart).sort_values(
         ["cluster", "key", "named", "apart", "attempt"]
     )
     beaten = order.index[order.duplicated(["cluster", "key"])]
-    _dismiss(rows, rows.index.isin(beaten), "excluded", "another attempt ended nearer to it")
+    why = "another attempt ended nearer to it"
+    weighing.dismiss(rows.index.isin(beaten), "excluded", why)
 
 
 def clock_offsets(pairs: pd.DataFrame) -> pd.Series:
@@ -345,11 +368,11 @@ def _best(shares: pd.DataFrame) -> pd.DataFrame:
 
 def _without_evidence(attempts: pd.DataFrame) -> pd.Series:
     """What an attempt is called where nothing names a cause."""
-    columns = (attempts["state"], attempts["failed_node"].notna())
-    found = [
-        LOST.get(state) or ("node_lost" if names_node else _REST.get(state, "unknown"))
-        for state, names_node in zip(*columns, strict=True)
-    ]
+    place, states = pd.factorize(attempts["state"], use_na_sentinel=False)
+    names_node = attempts["failed_node"].notna().to_numpy()
+    lost = np.array([LOST.get(state, "node_lost") for state in states], dtype=object)
+    other = np.array([LOST.get(s) or _REST.get(s, "unknown") for s in states], dtype=object)
+    found = np.where(names_node, lost[place], other[place])
     return pd.Series(found, index=attempts.index, dtype=object)
 
 
