@@ -42,7 +42,7 @@ DASH = "\N{EN DASH}"
 """What stands for unknown in a cell; the opened row says why."""
 PERCENT = "%g %%"
 LEAST_RATIO = 0.0005
-"""Ratios below it are 0.000 with three decimals."""
+"""A grid has three decimals: what is below reads as 0.000, or as 0."""
 FIRST = f"the first {FEW:,} rows; the download holds all"
 """What is said where the number of all rows is not known."""
 LINK_COLOUR = {"light": "#155fa0", "dark": "#7ab2ea"}
@@ -378,7 +378,15 @@ def exact_frame(table: Table) -> pd.DataFrame:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None or pd.isna(value) else numbers.rounded(float(value))
+    """With three significant digits; what a grid would write as -0 is 0.
+
+    >>> _rounded(-0.000123), _rounded(-0.0123), _rounded(None)
+    (0.0, -0.0123, None)
+    """
+    if value is None or pd.isna(value):
+        return None
+    found = numbers.rounded(float(value))
+    return 0.0 if -LEAST_RATIO < found < 0 else found
 
 
 def _interval(column: Column, value: Estimate) -> str | None:
