@@ -263,7 +263,7 @@ class DuckDBEngine:
         return self._shapes[partition.path]
 
     def _shape_of(self, partition: Partition) -> Any:
-        return shape_of(self._connection, partition)
+        return shape_of(self._connection, partition, self._zone)
 
     def _scan(
         self,
