@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from data.reduce.inputs import Partition
 
 _ZONED = r"\d:?\d\d(:\d\d([.,]\d+)?)?\s*(Z|z|UTC|GMT|[+-]\d\d(:?\d\d)?)\s*$"
+CSV_OF_LINES = "csv of lines"
+"""Form of CSV whose quoted texts hold ends of lines, which are told alike as Spark tells them."""
 _SEEN_LINES = 1_000
 """Lines by which it is known how a text of CSV is written."""
 _BLANK = " OR ".join(f"value BETWEEN {least!r} AND {most!r}" for least, most in BLANKS)
@@ -130,10 +132,11 @@ def rows_of(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:
     listed = ", ".join(map(literal, paths))
     if form == PARQUET:
         return f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)"
-    if form == CSV:
-        return f"""SELECT * FROM read_csv([{listed}], header = true, all_varchar = true,
+    if form in (CSV, CSV_OF_LINES):
+        values = "*" if form == CSV else "replace(COLUMNS(*), chr(13) || chr(10), chr(10))"
+        return f"""SELECT {values} FROM read_csv([{listed}], header = true, all_varchar = true,
           quote = '"', escape = '"', null_padding = true, strict_mode = false,
-          sample_size = {_SEEN_LINES})"""
+          parallel = {form == CSV}, sample_size = {_SEEN_LINES})"""
     named = ", ".join(
         f"CASE WHEN json_valid(line) THEN json_extract_string(line, {literal(pointer(key))}) END "
         f"AS {quoted(key)}"

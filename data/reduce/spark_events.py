@@ -9,7 +9,7 @@ from data.reduce.engine import BURSTS, NO_LAST, Written
 from data.reduce.event_columns import CODES, code_of, event_columns, judged, part_of
 from data.reduce.event_texts import is_read_by_line, unfold
 from data.reduce.spark_engine import SparkEngine, sql_of
-from data.reduce.spark_scan import described, literal, micros_of, names_no_zone, quoted
+from data.reduce.spark_scan import described, literal, micros_of, names_no_zone, quoted, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -111,4 +111,6 @@ class SparkEvents(SparkEngine):
 
 def _text(column: str | None) -> str:
     """A column as text without surrounding blanks, empty where there is none."""
-    return "''" if column is None else f"coalesce(trim(CAST({quoted(column)} AS STRING)), '')"
+    if column is None:
+        return "''"
+    return f"coalesce({trimmed(f'CAST({quoted(column)} AS STRING)')}, '')"

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 1 << 20
 _ZONED = r"\\d:?\\d\\d(:\\d\\d([.,]\\d+)?)?\\s*(Z|z|UTC|GMT|[+-]\\d\\d(:?\\d\\d)?)\\s*$"
+NANOSECONDS = {False: "nanoseconds", True: "instants in nanoseconds"}
+"""Types of times in nanoseconds, local ones and instants, which Spark reads as whole numbers."""
+SPACES = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
+"""What DuckDB's `trim` takes away; Spark's takes the first of them alone."""
 _BLANK = " OR ".join(f"value BETWEEN {least!r}D AND {most!r}D" for least, most in BLANKS)
 _VERDICT = f"""CASE WHEN node = '' THEN '{REJECTED}no node'
   WHEN metric = '' THEN '{REJECTED}no metric'
@@ -72,7 +76,7 @@ def scanned(session: Any, partitions: Sequence[Partition], cluster: str | None) 
         if column is None:
             return "''"
         stated = f"CAST({quoted(column)} AS STRING)"
-        return f"coalesce({stated if partition.form == PARQUET else f'trim({stated})'}, '')"
+        return f"coalesce({stated if partition.form == PARQUET else trimmed(stated)}, '')"
 
     of_cluster = literal(cluster) if cluster else text(found.cluster)
     at, kind = quoted(found.at), types[found.at]
@@ -119,7 +123,8 @@ def rows_of(session: Any, partitions: Sequence[Partition]) -> Any:
         return session.read.parquet(*paths)
     if form == CSV:
         with_header = session.read.option("header", True).option("escape", '"')
-        return with_header.option("sep", _separator(partitions[0])).csv(paths)
+        whole = with_header.option("multiLine", True)  # a message may hold the ends of lines
+        return whole.option("sep", _separator(partitions[0])).csv(paths)
     return session.read.option("primitivesAsString", True).json(paths)
 
 
@@ -161,3 +166,8 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text as Spark's SQL writes it."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def trimmed(text: str) -> str:
+    """A text without the spaces around it."""
+    return f"trim(BOTH {literal(SPACES)} FROM {text})"
+
+
