@@ -17,7 +17,7 @@ from data.reduce import metrics
 from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Found, Written, last_hash, surveyed
 from data.reduce.inputs import CSV, PARQUET
 from data.reduce.plan import HOUR_US
-from data.reduce.scan import scan, shape_of, told_of
+from data.reduce.scan import CSV_OF_LINES, scan, shape_of, told_of
 from data.reduce.windows import wanted_columns
 
 if TYPE_CHECKING:
@@ -102,10 +102,7 @@ class DuckDBEngine:
         """A partition of the first rows of one, laid aside."""
         path = self._aside / "sample.parquet"
         with told_of(partition.path):
-            query = self._scan(self._shape(partition), [partition.path])
-            self._connection.execute(
-                f"COPY ({query} LIMIT {n_rows}) TO {literal(str(path))} (FORMAT parquet)"
-            )
+            self._copy(partition, path, f" LIMIT {n_rows}")
         found = partition._replace(path=str(path), form=CSV)  # read as what a text unfolds to
         self._unfolded[found.path] = path
         return found
@@ -263,7 +260,7 @@ class DuckDBEngine:
         return self._shapes[partition.path]
 
     def _shape_of(self, partition: Partition) -> Any:
-        return shape_of(self._connection, partition)
+        return shape_of(self._connection, partition, self._zone)
 
     def _scan(
         self,
@@ -280,11 +277,24 @@ class DuckDBEngine:
         """Parquet of a text's rows."""
         if partition.path not in self._unfolded:
             path = self._aside / f"text-{len(self._unfolded)}.parquet"
-            query = self._scan(self._shape(partition), [partition.path])
             with told_of(partition.path):
-                self._connection.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet)")
+                self._copy(partition, path)
             self._unfolded[partition.path] = path
         return self._unfolded[partition.path]
+
+    def _copy(self, partition: Partition, path: Path, limit: str = "") -> None:
+        """Parquet of the rows of a partition; of CSV that several threads cannot read by one."""
+        shape = self._shape(partition)
+        try:
+            self._copy_as(shape, partition, path, limit)
+        except duckdb.Error:
+            if shape.form != CSV:
+                raise
+            self._copy_as(shape._replace(form=CSV_OF_LINES), partition, path, limit)
+
+    def _copy_as(self, shape: Any, partition: Partition, path: Path, limit: str) -> None:
+        query = f"{self._scan(shape, [partition.path])}{limit}"
+        self._connection.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet)")
 
     def _table(self, name: str, query: str) -> None:
         self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")

@@ -37,6 +37,7 @@ class EventShape(NamedTuple):
     form: str
     columns: EventColumns
     time_type: str
+    zone: str
     keys: tuple[str, ...] = ()
     """Of JSON the keys that its lines have."""
 
@@ -86,7 +87,7 @@ class DuckDBEvents(DuckDBEngine):
     def _shape_of(self, partition: Partition) -> EventShape:
         keys, types = described(self._connection, partition)
         columns = event_columns(partition.path, types)
-        return EventShape(partition.form, columns, types[columns.at], keys)
+        return EventShape(partition.form, columns, types[columns.at], self._zone, keys)
 
     def _scan(
         self,
@@ -124,7 +125,7 @@ class DuckDBEvents(DuckDBEngine):
             rows = rows_of(shape.form, paths, shape.keys)
         return judged(
             f"""SELECT {", ".join(f"{text} AS {name}" for name, text in texts.items())},
-                  {micros_of(at, shape.time_type)} AS at_us, {part} AS part,
+                  {micros_of(at, shape.time_type, shape.zone)} AS at_us, {part} AS part,
                   {names_no_zone(at, shape.time_type)} AS is_local
                 FROM ({rows}) WHERE {within}""",
             is_clean=is_clean,

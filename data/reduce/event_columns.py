@@ -9,7 +9,7 @@ from data.errors import SourceError
 from data.reduce.engine import REJECTED, SKIPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 NAMES = {
     "node": ("node", "node_name", "nodename", "machine", "hostname", "host", "instance"),
@@ -108,14 +108,15 @@ def code_of(stated: str, number: str, whole: str) -> str:
         THEN CAST({whole} AS STRING) ELSE '?' END"""
 
 
-def judged(stated: str, *, is_clean: bool = False) -> str:
+def judged(stated: str, *, is_clean: bool = False, carried: Sequence[str] = ()) -> str:
     """A query of events, each with its `verdict`, of one that gives their columns as texts.
 
     A code names its check. Without a source a code is the kernel's, all else a health check's. Of
-    clean files all rows are known to be kept.
+    clean files all rows are known to be kept. `carried` are further columns.
     """
     verdict = "CAST(NULL AS STRING)" if is_clean else _VERDICT
-    return f"""SELECT cluster, node, gpu, severity, job_id, message, at_us, part, is_local,
+    further = "".join(f"{name}, " for name in carried)
+    return f"""SELECT {further}cluster, node, gpu, severity, job_id, message, at_us, part, is_local,
         CASE WHEN xid = '0' THEN '' ELSE xid END AS xid,
         CASE WHEN sxid = '0' THEN '' ELSE sxid END AS sxid, told AS check_name,
         CASE WHEN source <> '' THEN source WHEN has_code THEN 'kernel' ELSE 'health_check' END

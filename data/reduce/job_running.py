@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from data.current import sync
+from data.errors import DataError
 from data.reduce.engine import NO_LAST, Found
 from data.reduce.kinds import JOBS
 from data.reduce.manifest import Done
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from data.reduce.job_engine import JobEngine
     from data.reduce.manifest import Manifest
     from data.reduce.running import Reduced, Request
+
+
+_NAMED = 3
+"""Files that are named in a message."""
 
 
 def make_days_of_jobs(
@@ -81,6 +86,7 @@ def _make(
         refuse_moved(of_days)
         for day in filled:
             files, of_day = made[day.day]
+            _refuse_otherwise_read(day, of_day["rows_in"])
             manifest.partitions[day.day] = Done(
                 day.inputs,
                 {JOBS: files},
@@ -99,6 +105,16 @@ def _make(
     for done in old:
         for name in done.files[JOBS] if done else ():
             (request.out / name).unlink(missing_ok=True)
+
+
+def _refuse_otherwise_read(day: Day, rows_in: int) -> None:
+    """Refuses a day of which other records were reduced than were counted: some would be lost."""
+    if rows_in != _n_rows(day):
+        files = ", ".join(sorted(day.inputs)[:_NAMED])
+        raise DataError(
+            f"{day.day}: {_n_rows(day):,} records were counted and {rows_in:,} were reduced, of "
+            f"{files}: the engines read them differently, reduce into another folder by one engine"
+        )
 
 
 def _written(

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from data.ingest.reader import Options
 from data.publish.schema import literal
-from data.reduce import jobs
+from data.reduce import duckdb_engine, jobs
 from data.reduce.inputs import PARQUET
 from data.reduce.job_choice import chosen_otherwise
 from data.reduce.job_columns import WRITTEN
 from data.reduce.job_engine import DuckDBJobs, OfDay, of_days, told_tied
 from data.reduce.job_scan import surveyed_jobs
-from data.reduce.job_spark_scan import DAY, KEPT, kept, read_texts, typed, written
-from data.reduce.spark_engine import shuffle_for, sql_of
-from data.reduce.spark_scan import broken, quoted
+from data.reduce.job_spark_scan import DAY, KEPT, Read, kept, read_texts, typed, written
+from data.reduce.spark_engine import Held, shuffle_for, sql_of
+from data.reduce.spark_scan import broken, by_likeness, quoted, united
 from data.reduce.spark_session import failed, spark_errors, spark_session
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class SparkJobs:
         self._session = spark_session("faultline reduce", "UTC", master)
         shuffle_for(self._session, ())
         self._texts = DuckDBJobs(self._aside, zone, cluster)
-        self._held: list[Any] = []
+        self._likeness: dict[str, str] = {}
+        self._held = Held(self._session)
 
     @property
     def told(self) -> list[str]:
@@ -78,7 +79,7 @@ class SparkJobs:
 
     def _surveyed(self, partition: Partition, *, whole_headers: bool) -> Surveyed:
         """The same, with Spark's own errors."""
-        read = read_texts(self._session, partition, 0)
+        read = read_texts(self._session, [partition])
         found = typed(read, self._options, whole_headers=whole_headers)
         told = found.selectExpr(
             "skip", "broken", f"CASE WHEN {KEPT} THEN {DAY} END AS day_us",
@@ -99,10 +100,10 @@ class SparkJobs:
             return self._reduced(found, days, share, out.absolute())
         except spark_errors() as error:
             raise failed(error) from error
+        except duckdb.Error as error:
+            raise duckdb_engine.failed(found, error) from None
         finally:
-            for frame in self._held:
-                frame.unpersist()
-            self._held = []
+            self._held.let_go()
 
     def _reduced(
         self, found: Found, days: Collection[int | None], share: tuple[int, int], out: Path
@@ -110,9 +111,11 @@ class SparkJobs:
         """The same, with Spark's own errors."""
         self._view(found, share)
         chosen = ", ".join(str(jobs.NONE if day is None else day) for day in days)
-        self._keep("records", f"SELECT * FROM ({sql_of(jobs.records)}) WHERE day_us IN ({chosen})")
+        self._held.keep(
+            "records", f"SELECT * FROM ({sql_of(jobs.records)}) WHERE day_us IN ({chosen})"
+        )
         self._session.sql(sql_of(jobs.doubted)).createOrReplaceTempView("doubted")
-        self._keep("placed", sql_of(jobs.placed))
+        self._held.keep("placed", sql_of(jobs.placed))
         self._choose()
         self._session.sql("SELECT id FROM lost").createOrReplaceTempView("gone")
         whole = self._session.sql(
@@ -126,14 +129,14 @@ class SparkJobs:
         """View `lost`: what gives way, at last by all that it says."""
         self._session.sql(sql_of(jobs.lost)).createOrReplaceTempView("ranked_out")
         self._session.sql(sql_of(jobs.tied)).createOrReplaceTempView("tied")
-        self._keep(
+        self._held.keep(
             "compared",
             f"SELECT id, day_us, tie, xxhash64({_TEXTS}) AS text FROM texts JOIN tied USING (id)",
         )
         self._session.sql(sql_of(jobs.repeated)).createOrReplaceTempView("again")
         self._session.sql(sql_of(jobs.contested)).createOrReplaceTempView("contested")
         self._session.createDataFrame(self._chosen(), _LOST).createOrReplaceTempView("otherwise")
-        self._keep(
+        self._held.keep(
             "lost",
             """SELECT id, day_us, reason FROM ranked_out
                UNION ALL SELECT id, day_us, reason FROM again
@@ -156,26 +159,20 @@ class SparkJobs:
 
     def _view(self, found: Found, share: tuple[int, int]) -> None:
         """Views `scanned`, the kept records, and `texts`, all texts."""
-        scanned = texts = None
-        for number, partition in enumerate(found.partitions):
-            read = read_texts(self._session, self._texts.as_parquet(partition), number)
-            one, text = kept(read, self._options), written(read, self._options)
-            scanned = one if scanned is None else scanned.unionAll(one)
-            texts = text if texts is None else texts.unionAll(text)
-        if scanned is None or texts is None:
-            return
+        unfolded = [self._texts.as_parquet(one) for one in found.partitions]
+        read: list[Read] = []
+        n_files = 0
+        for alike in by_likeness(unfolded, self._likeness):
+            read.append(read_texts(self._session, alike, n_files))
+            n_files += len(alike)
+        scanned = united([kept(one, self._options) for one in read])
+        texts = united([written(one, self._options) for one in read])
         shuffle_for(self._session, found.partitions)
         k, n = share
         if n > 1:
             scanned = scanned.where(f"pmod(hash(of_job), {n}) = {k}")
         scanned.createOrReplaceTempView("scanned")
         texts.createOrReplaceTempView("texts")
-
-    def _keep(self, name: str, query: str) -> None:
-        """A view of an answer that is held, as far as there is room."""
-        frame = self._session.sql(query).persist()
-        frame.createOrReplaceTempView(name)
-        self._held.append(frame)
 
     def _told(self, out: Path) -> dict[str, OfDay]:
         """What was made of each day."""

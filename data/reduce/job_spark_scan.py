@@ -20,15 +20,14 @@ from data.reduce.job_columns import known_columns, written_as
 from data.reduce.job_scan import FILE_ROWS, WHOLE_BELOW
 from data.reduce.jobs import DAY_US, SCANNED
 from data.reduce.plan import HOUR_US
-from data.reduce.spark_scan import described, literal, quoted
+from data.reduce.spark_scan import NANOSECONDS, described, literal, quoted, trimmed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from data.ingest.reader import Options
     from data.reduce.inputs import Partition
 
-_NANOSECONDS = {False: "nanoseconds", True: "instants in nanoseconds"}
 _BEGIN, _END = r"\A(?:", r")\z"
 _ID_OF_JOB = "[0-9]+"
 _SECONDS_SINCE_1970 = "[0-9]{9,11}"
@@ -47,20 +46,26 @@ class Read(NamedTuple):
     columns: list[str]
 
 
-def read_texts(session: Any, partition: Partition, number: int) -> Read:
-    """The rows of a file, which is the one of this number.
+def read_texts(session: Any, partitions: Sequence[Partition], first: int = 0) -> Read:
+    """The rows of files that are alike, which are numbered from `first`.
 
     Raises
     ------
     SourceError
-        Where it is empty, damaged, or lacks JobID or State.
+        Where one is empty, damaged, or lacks JobID or State.
     """
-    rows, types = described(session, [partition])
-    types |= _nanoseconds(partition.path)
-    found = known_columns(partition.path, types)
+    rows, types = described(session, partitions)
+    found = known_columns(partitions[0].path, types)
     texts = [f"{_text(quoted(of), types[of])} AS {quoted(name)}" for name, of in found.items()]
-    place = f"_metadata.row_index + {number * FILE_ROWS} AS id"
-    return Read(rows.selectExpr(place, *texts), list(found))
+    if len(partitions) == 1:
+        place = f"_metadata.row_index + {first * FILE_ROWS} AS id"
+        return Read(rows.selectExpr(place, *texts), list(found))
+    file = "replace(_metadata.file_path, '///', '/') AS file"  # file:/ and file:/// are one
+    placed = rows.selectExpr(file, "_metadata.row_index AS row", *texts)
+    files = [(url.replace("///", "/"), k) for k, url in enumerate(rows.inputFiles(), first)]
+    numbers = session.createDataFrame(files, "file STRING, number BIGINT").hint("broadcast")
+    place = f"row + {FILE_ROWS} * number AS id"
+    return Read(placed.join(numbers, "file").selectExpr(place, *map(quoted, found)), list(found))
 
 
 def typed(read: Read, options: Options, *, whole_headers: bool) -> Any:
@@ -68,13 +73,13 @@ def typed(read: Read, options: Options, *, whole_headers: bool) -> Any:
     columns = set(read.columns)
     job = quoted("jobid" if "jobid" in columns else "jobidraw")
     default = literal(options.cluster or options.default_cluster)
-    own = "cluster" in columns and not options.cluster
+    has_own = "cluster" in columns and not options.cluster
+    own = f"nullif({trimmed('cluster')}, ''), " if has_own else ""
     sluid = f"CASE WHEN {_in('sluid', known.NO_TEXT)} THEN '' ELSE {quoted('sluid')} END"
     told = read.rows.selectExpr(
         "*",
         f"{_kind(job, columns, whole=whole_headers)} AS kind",
-        f"coalesce({'nullif(trim(`cluster`), ``), ' if own else ''}{default})".replace("``", "''")
-        + " AS of_cluster",
+        f"coalesce({own}{default}) AS of_cluster",
         f"{_state()} AS of_state",
         f"{sluid if 'sluid' in columns else repr('')} AS of_sluid",
         *(
@@ -109,18 +114,6 @@ def written(read: Read, options: Options) -> Any:
     return read.rows.selectExpr("id", *texts)
 
 
-def _nanoseconds(path: str) -> dict[str, str]:
-    """Columns of times in nanoseconds, which Spark reads as numbers, and their types."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    return {
-        field.name: _NANOSECONDS[field.type.tz is not None]
-        for field in pq.read_schema(path)
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns"
-    }
-
-
 def _text(column: str, kind: str) -> str:
     """A value as sacct would print it, nothing as an empty text."""
     text, whole = f"CAST({column} AS STRING)", f"CAST({column} AS BIGINT)"
@@ -128,11 +121,11 @@ def _text(column: str, kind: str) -> str:
         text = f"""CASE WHEN isnan({column}) THEN NULL
           WHEN abs({column}) < {WHOLE_BELOW!r}D AND {column} = CAST({whole} AS DOUBLE)
             THEN CAST({whole} AS STRING) ELSE {text} END"""
-    elif kind in _NANOSECONDS.values():
+    elif kind in NANOSECONDS.values():
         text = f"replace(CAST(timestamp_micros({column} DIV 1000) AS STRING), ' ', 'T')"
     elif kind.startswith("timestamp"):
         text = f"replace({text}, ' ', 'T')"
-    if kind in ("timestamp", _NANOSECONDS[True]):
+    if kind in ("timestamp", NANOSECONDS[True]):
         text = f"concat({text}, '+00')"
     return f"coalesce({text}, '')"
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
+from data.ingest.formats.text_columns import first_sql
 from data.ingest.readers.metrics.dcgm import INFINITE, NAN
 from data.ingest.readers.metrics.metric_samples import BLANK, BLANKS
 from data.publish.schema import literal
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from data.reduce.inputs import Partition
 
 _ZONED = r"\d:?\d\d(:\d\d([.,]\d+)?)?\s*(Z|z|UTC|GMT|[+-]\d\d(:?\d\d)?)\s*$"
+CSV_OF_LINES = "csv of lines"
+"""Form of CSV whose quoted texts hold ends of lines, which are told alike as Spark tells them."""
 _SEEN_LINES = 1_000
 """Lines by which it is known how a text of CSV is written."""
 _BLANK = " OR ".join(f"value BETWEEN {least!r} AND {most!r}" for least, most in BLANKS)
@@ -39,11 +42,13 @@ class Shape(NamedTuple):
     form: str
     columns: Columns
     time_type: str
+    zone: str
+    """Of times that name none, which is that of the session."""
     keys: tuple[str, ...] = ()
     """Of JSON the keys that its lines have."""
 
 
-def shape_of(connection: duckdb.DuckDBPyConnection, partition: Partition) -> Shape:
+def shape_of(connection: duckdb.DuckDBPyConnection, partition: Partition, zone: str) -> Shape:
     """How a partition is read.
 
     Raises
@@ -53,7 +58,7 @@ def shape_of(connection: duckdb.DuckDBPyConnection, partition: Partition) -> Sha
     """
     keys, types = described(connection, partition)
     columns = columns_of(partition.path, types)
-    return Shape(partition.form, columns, types[columns.at], keys)
+    return Shape(partition.form, columns, types[columns.at], zone, keys)
 
 
 def described(
@@ -85,8 +90,8 @@ def scan(
 ) -> str:
     """A query of all rows: the columns of SAMPLE, `verdict` and `is_local` (a time without a zone).
 
-    Times without a zone are read in that of the session. Of Parquet with times of a zone only row
-    groups are read that may hold some of the period. Of clean ones all rows are known to be kept.
+    Of Parquet with times of a zone only row groups are read that may hold some of the period. Of
+    clean ones all rows are known to be kept.
     """
     found = shape.columns
 
@@ -104,7 +109,7 @@ def scan(
     return f"""SELECT *, {verdict} AS verdict FROM (
       SELECT {literal(cluster) if cluster else text(found.cluster)} AS cluster,
         {text(found.node)} AS node, {text(found.gpu)} AS gpu, {text(found.metric)} AS metric,
-        {text(found.labels)} AS labels, {micros_of(at, shape.time_type)} AS at_us,
+        {text(found.labels)} AS labels, {micros_of(at, shape.time_type, shape.zone)} AS at_us,
         TRY_CAST({quoted(found.value)} AS DOUBLE) AS value,
         {names_no_zone(at, shape.time_type)} AS is_local
       FROM ({rows_of(shape.form, paths, shape.keys)}) WHERE {within})"""
@@ -127,10 +132,11 @@ def rows_of(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:
     listed = ", ".join(map(literal, paths))
     if form == PARQUET:
         return f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)"
-    if form == CSV:
-        return f"""SELECT * FROM read_csv([{listed}], header = true, all_varchar = true,
+    if form in (CSV, CSV_OF_LINES):
+        values = "*" if form == CSV else "replace(COLUMNS(*), chr(13) || chr(10), chr(10))"
+        return f"""SELECT {values} FROM read_csv([{listed}], header = true, all_varchar = true,
           quote = '"', escape = '"', null_padding = true, strict_mode = false,
-          sample_size = {_SEEN_LINES})"""
+          parallel = {form == CSV}, sample_size = {_SEEN_LINES})"""
     named = ", ".join(
         f"CASE WHEN json_valid(line) THEN json_extract_string(line, {literal(pointer(key))}) END "
         f"AS {quoted(key)}"
@@ -165,13 +171,17 @@ def pointer(key: str) -> str:
     return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
-def micros_of(name: str, kind: str) -> str:
+def micros_of(name: str, kind: str, zone: str) -> str:
     """Microseconds since 1970, NULL where it is no time: a time, its text, or a number since 1970.
 
-    Of numbers the size tells the unit: seconds, or 10^3, 10^6, 10^9 times as many.
+    Of numbers the size tells the unit: seconds, or 10^3, 10^6, 10^9 times as many. `zone` is that
+    of the session.
     """
     if kind.startswith(("TIMESTAMP", "DATE")):
-        return f"epoch_us(CAST({name} AS TIMESTAMPTZ))"
+        instant = f"CAST({name} AS TIMESTAMPTZ)"
+        if not is_instant(kind) and zone != "UTC":
+            instant = first_sql(instant, f"CAST({name} AS TIMESTAMP)", literal(zone))
+        return f"epoch_us({instant})"
     whole, number = f"TRY_CAST({name} AS BIGINT)", f"TRY_CAST({name} AS DOUBLE)"
     of_number = f"""CASE WHEN NOT isfinite({number}) THEN NULL
       WHEN abs({number}) >= 1e17 THEN {whole} // 1000
@@ -180,8 +190,12 @@ def micros_of(name: str, kind: str) -> str:
       ELSE CAST(round({number} * 1e6) AS BIGINT) END"""
     if kind != "VARCHAR":
         return of_number
-    return f"""CASE WHEN {number} IS NOT NULL THEN {of_number}
-      ELSE epoch_us(TRY_CAST(replace({name}, ',', '.') AS TIMESTAMPTZ)) END"""
+    stated = f"replace({name}, ',', '.')"
+    instant = f"TRY_CAST({stated} AS TIMESTAMPTZ)"
+    if zone != "UTC":
+        local = f"CASE WHEN {names_no_zone(name, kind)} THEN TRY_CAST({stated} AS TIMESTAMP) END"
+        instant = first_sql(instant, local, literal(zone))
+    return f"CASE WHEN {number} IS NOT NULL THEN {of_number} ELSE epoch_us({instant}) END"
 
 
 def is_instant(kind: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from functools import cache
+from os.path import normpath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 import ibis
 
@@ -14,7 +14,7 @@ from data.errors import SourceError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
 from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Written, last_hash, surveyed
-from data.reduce.spark_scan import broken, likeness, scanned
+from data.reduce.spark_scan import broken, by_likeness, path_of, scanned, united
 from data.reduce.spark_session import failed, spark_errors, spark_session
 from data.reduce.windows import wanted_columns
 
@@ -67,7 +67,7 @@ class SparkEngine:
         self._surveyed: dict[str, Surveyed] = {}
         self._lasts: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
         self._ended: list[tuple[Any, ...]] = []
-        self._kept: list[Any] = []
+        self._held = Held(self._session)
         self.told: list[str] = []
 
     def close(self) -> None:
@@ -102,20 +102,18 @@ class SparkEngine:
             ).collect()
         except spark_errors() as error:
             raise broken(partitions[0], error) from None
-        of_path: dict[str, list[tuple[Any, ...]]] = {one.path: [] for one in partitions}
+        of_file: dict[str, list[tuple[Any, ...]]] = {self._file(one): [] for one in partitions}
         for url, *row in rows:
-            path = unquote(urlsplit(url).path) if len(partitions) > 1 else partitions[0].path
-            of_path[path].append(tuple(row))
-        return {one.path: surveyed(one.identity, of_path[one.path]) for one in partitions}
+            of_file[path_of(url)].append(tuple(row))
+        return {one.path: surveyed(one.identity, of_file[self._file(one)]) for one in partitions}
+
+    def _file(self, partition: Partition) -> str:
+        """The path of the file that Spark reads for a partition, as Spark names it."""
+        return normpath(partition.path)
 
     def _alike(self, partitions: Sequence[Partition]) -> list[list[Partition]]:
         """Partitions by what they have in common."""
-        groups: dict[tuple[str, str], list[Partition]] = {}
-        for one in partitions:
-            if one.path not in self._likeness:
-                self._likeness[one.path] = likeness(one)
-            groups.setdefault((one.form, self._likeness[one.path]), []).append(one)
-        return list(groups.values())
+        return by_likeness(partitions, self._likeness)
 
     def _scanned(self, partitions: Sequence[Partition]) -> Any:
         """A frame of the rows of partitions that are alike; to make one takes jobs of its own."""
@@ -153,18 +151,18 @@ class SparkEngine:
         numbered = str(self._aside / "series")  # numbers stay what they are if a worker is lost
         self._session.sql(sql_of(metrics.series)).write.mode("overwrite").parquet(numbered)
         self._session.read.parquet(numbered).createOrReplaceTempView("series")
-        self._keep("samples", sql_of(metrics.samples))
-        self._keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
+        self._held.keep("samples", sql_of(metrics.samples))
+        self._held.keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
         n_rows, crowded = self._session.sql(
             "SELECT coalesce(sum(n), 0), count_if(bit_count(seconds) < n) FROM minutes"
         ).first()
         n_once = n_rows
         if crowded:
-            self._keep("samples", sql_of(metrics.once))
-            self._keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
+            self._held.keep("samples", sql_of(metrics.once))
+            self._held.keep("minutes", sql_of(metrics.aggregates, metrics.MINUTE_US))
             n_once = self._session.table("samples").count()
-        self._keep("increased", sql_of(metrics.increases))
-        self._keep("hours", sql_of(metrics.aggregates, metrics.HOUR_US))
+        self._held.keep("increased", sql_of(metrics.increases))
+        self._held.keep("hours", sql_of(metrics.aggregates, metrics.HOUR_US))
         files = {
             MINUTES: sql_of(metrics.finished, "minutes", metrics.MINUTE_US, "minute_us"),
             HOURS: sql_of(metrics.finished, "hours", metrics.HOUR_US, "hour_us"),
@@ -214,7 +212,7 @@ class SparkEngine:
         """Keeps the last samples of the counters that were reduced, from a time on."""
         last = self._session.sql(sql_of(metrics.last_of_counters)).where(f"at_us >= {since_us}")
         self._ended += [tuple(row) for row in last.select(*metrics.SCANNED).collect()]
-        self._let_go()
+        self._held.let_go()
 
     def pass_on(self) -> None:
         """Counts on from the samples that were kept."""
@@ -245,31 +243,18 @@ class SparkEngine:
 
     def _view(self, found: Found, period: Period, share: tuple[int, int]) -> None:
         """View `scanned`: the kept rows of a period."""
-        whole = None
-        for alike in self._alike(found.partitions):
-            frame = self._scanned(alike).where(
-                f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
-            )
-            frame = frame.select(*self.scanned)
-            whole = frame if whole is None else whole.unionAll(frame)
+        kept = f"verdict IS NULL AND at_us >= {period[0]} AND at_us < {period[1]}"
+        whole = united(
+            [
+                self._scanned(alike).where(kept).select(*self.scanned)
+                for alike in self._alike(found.partitions)
+            ]
+        )
         shuffle_for(self._session, found.partitions)
         k, n = share
-        if whole is not None and n > 1:
+        if n > 1:
             whole = whole.where(f"pmod(hash({', '.join(self.alike)}), {n}) = {k}")
-        if whole is not None:
-            whole.createOrReplaceTempView("scanned")
-
-    def _keep(self, name: str, query: str) -> None:
-        """A view of an answer that is held, as far as there is room, while the stretch lasts."""
-        frame = self._session.sql(query).persist()
-        frame.createOrReplaceTempView(name)
-        self._kept.append(frame)
-
-    def _let_go(self) -> None:
-        """Lets go of the answers that are held."""
-        for frame in self._kept:
-            frame.unpersist()
-        self._kept = []
+        whole.createOrReplaceTempView("scanned")
 
     def _write(self, query: str, path: Path) -> int:
         """Writes rows to one file, none where there are none; how many."""
@@ -285,6 +270,25 @@ class SparkEngine:
             (file,) = (file for file in files if pq.read_metadata(file).num_rows)
             shutil.move(file, path)
         return int(n_rows)
+
+
+class Held:
+    """Answers that are held, as far as there is room, until all are let go."""
+
+    def __init__(self, session: Any) -> None:
+        self._session, self._frames = session, list[Any]()
+
+    def keep(self, name: str, query: str) -> None:
+        """A view of an answer that is held."""
+        frame = self._session.sql(query).persist()
+        frame.createOrReplaceTempView(name)
+        self._frames.append(frame)
+
+    def let_go(self) -> None:
+        """Lets go of the answers that are held."""
+        for frame in self._frames:
+            frame.unpersist()
+        self._frames = []
 
 
 def shuffle_for(session: Any, partitions: Sequence[Partition]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from os.path import normpath
 from typing import TYPE_CHECKING, Any
 
 from data.reduce import events
 from data.reduce.engine import BURSTS, NO_LAST, Written
-from data.reduce.event_columns import CODES, code_of, event_columns, judged, part_of
+from data.reduce.event_columns import CODES, code_of, event_columns, judged
 from data.reduce.event_texts import is_read_by_line, unfold
 from data.reduce.spark_engine import SparkEngine, sql_of
-from data.reduce.spark_scan import described, literal, micros_of, names_no_zone, quoted
+from data.reduce.spark_scan import described, literal, micros_of, names_no_zone, quoted, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from data.reduce.engine import Found, Period
     from data.reduce.inputs import Partition
 
+_FILE = "_metadata.file_path"
 _COUNTED = "SELECT coalesce(sum(n), 0), count_if(is_split) FROM bursts"
 
 
@@ -39,7 +41,7 @@ class SparkEvents(SparkEngine):
     def keep_last(self, since_us: int) -> None:
         """Nothing is counted on; what was held goes."""
         del since_us
-        self._let_go()
+        self._held.let_go()
 
     def pass_on(self) -> None:
         """Nothing is counted on."""
@@ -52,30 +54,34 @@ class SparkEvents(SparkEngine):
     def _reduced(self, found: Found, period: Period, share: tuple[int, int], out: Path) -> Written:
         """Bursts of a period, with Spark's own errors."""
         self._view(found, period, share)
-        self._keep("bursts", sql_of(events.bursts))
+        self._held.keep("bursts", sql_of(events.bursts))
         n_rows, several = self._session.sql(_COUNTED).first()
         n_once = n_rows
         if several:
-            self._keep("records", sql_of(events.once))
-            self._keep("bursts", sql_of(events.bursts_once))
+            self._held.keep("records", sql_of(events.once))
+            self._held.keep("bursts", sql_of(events.bursts_once))
             n_once, _ = self._session.sql(_COUNTED).first()
         n_bursts = self._write(sql_of(events.finished, "bursts"), out / BURSTS)
         return Written({BURSTS: n_bursts} if n_bursts else {}, n_rows, n_rows - n_once)
 
     def _alike(self, partitions: Sequence[Partition]) -> list[list[Partition]]:
-        """Each by itself: a record knows the number of its file."""
-        return [[one] for one in partitions]
+        """Partitions by what they have in common; what is read by line is alike."""
+        lines = [one for one in partitions if is_read_by_line(one)]
+        tables = [one for one in partitions if not is_read_by_line(one)]
+        return [*super()._alike(tables), *([lines] if lines else [])]
+
+    def _file(self, partition: Partition) -> str:
+        """The path of the file that Spark reads for a partition, as Spark names it."""
+        unfolded = self._unfolded.get(partition.path)
+        return super()._file(partition) if unfolded is None else normpath(unfolded)
 
     def _frame(self, partitions: Sequence[Partition]) -> Any:
-        """The rows of a partition: `scanned`, `verdict`, `is_local` and `path`."""
-        return self._rows(partitions[0]).selectExpr("*", "CAST(NULL AS STRING) AS path")
-
-    def _rows(self, partition: Partition) -> Any:
-        """The rows without `path`."""
-        if is_read_by_line(partition):
-            return self._session.read.parquet(str(self._unfold(partition)))
-        rows, types = described(self._session, [partition])
-        found = event_columns(partition.path, types)
+        """The rows of partitions that are alike: `scanned`, `verdict`, `is_local` and `path`."""
+        if is_read_by_line(partitions[0]):
+            files = [str(self._unfold(one)) for one in partitions]
+            return self._session.read.parquet(*files).selectExpr("*", f"{_FILE} AS path")
+        rows, types = described(self._session, partitions)
+        found = event_columns(partitions[0].path, types)
         texts = {
             name: _text(column)
             for name, column in found._asdict().items()
@@ -89,16 +95,15 @@ class SparkEvents(SparkEngine):
             number = f"try_cast({stated} AS DOUBLE)"
             texts[name] = code_of(stated, number, f"try_cast({number} AS BIGINT)")
         at, kind = quoted(found.at), types[found.at]
-        view = f"rows_{part_of(partition.path)}"
-        rows.createOrReplaceTempView(view)
-        columns = ", ".join(f"{text} AS {name}" for name, text in texts.items())
-        return self._session.sql(
-            judged(
-                f"""SELECT {columns}, {micros_of(at, kind)} AS at_us,
-                  CAST({part_of(partition.path)} AS BIGINT) AS part,
-                  {names_no_zone(at, kind)} AS is_local FROM {view}"""
-            )
+        stated = rows.selectExpr(
+            *(f"{text} AS {name}" for name, text in texts.items()),
+            f"{micros_of(at, kind)} AS at_us",
+            f"xxhash64({_FILE}) AS part",
+            f"{names_no_zone(at, kind)} AS is_local",
+            f"{_FILE} AS path",
         )
+        stated.createOrReplaceTempView("stated_rows")
+        return self._session.sql(judged("SELECT * FROM stated_rows", carried=("path",)))
 
     def _unfold(self, partition: Partition) -> Path:
         """Parquet of a log's rows, where the workers reach it."""
@@ -111,4 +116,6 @@ class SparkEvents(SparkEngine):
 
 def _text(column: str | None) -> str:
     """A column as text without surrounding blanks, empty where there is none."""
-    return "''" if column is None else f"coalesce(trim(CAST({quoted(column)} AS STRING)), '')"
+    if column is None:
+        return "''"
+    return f"coalesce({trimmed(f'CAST({quoted(column)} AS STRING)')}, '')"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import zstandard
 
@@ -17,10 +19,14 @@ from data.reduce.inputs import CSV, JSON, PARQUET, unpacked
 from data.reduce.spark_session import reason_of, spark_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from data.reduce.inputs import Partition
 
+NANOSECONDS = {False: "nanoseconds", True: "instants in nanoseconds"}
+"""Types of times in nanoseconds, local ones and instants, which Spark reads as whole numbers."""
+SPACES = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
+"""What DuckDB's `trim` takes away; Spark's takes the first of them alone."""
 _LONGEST_LINE = 1 << 20
 _ZONED = r"\\d:?\\d\\d(:\\d\\d([.,]\\d+)?)?\\s*(Z|z|UTC|GMT|[+-]\\d\\d(:?\\d\\d)?)\\s*$"
 _BLANK = " OR ".join(f"value BETWEEN {least!r}D AND {most!r}D" for least, most in BLANKS)
@@ -53,6 +59,16 @@ def likeness(partition: Partition) -> str:
         return partition.path  # Spark says what is wrong
 
 
+def by_likeness(partitions: Sequence[Partition], known: dict[str, str]) -> list[list[Partition]]:
+    """Partitions by what they have in common, which is kept in `known` by path."""
+    groups: dict[tuple[str, str], list[Partition]] = {}
+    for one in partitions:
+        if one.path not in known:
+            known[one.path] = likeness(one)
+        groups.setdefault((one.form, known[one.path]), []).append(one)
+    return list(groups.values())
+
+
 def scanned(session: Any, partitions: Sequence[Partition], cluster: str | None) -> Any:
     """A frame of all rows of partitions that are alike: the columns of SCANNED, `verdict`,
     `is_local`, and `path`, in which of them a row stands, as a URL.
@@ -72,7 +88,7 @@ def scanned(session: Any, partitions: Sequence[Partition], cluster: str | None) 
         if column is None:
             return "''"
         stated = f"CAST({quoted(column)} AS STRING)"
-        return f"coalesce({stated if partition.form == PARQUET else f'trim({stated})'}, '')"
+        return f"coalesce({stated if partition.form == PARQUET else trimmed(stated)}, '')"
 
     of_cluster = literal(cluster) if cluster else text(found.cluster)
     at, kind = quoted(found.at), types[found.at]
@@ -102,9 +118,24 @@ def described(session: Any, partitions: Sequence[Partition]) -> tuple[Any, dict[
             raise SourceError(f"{each.path}: is empty: leave it out or write it again")
     try:
         rows = rows_of(session, partitions)
-        return rows, dict(rows.dtypes)
+        types = dict(rows.dtypes)
     except spark_errors() as error:
         raise broken(partitions[0], error) from None
+    if partitions[0].form == PARQUET:
+        types |= _nanoseconds(partitions[0].path, types)
+    return rows, types
+
+
+def _nanoseconds(path: str, types: Mapping[str, str]) -> dict[str, str]:
+    """Columns of times in nanoseconds, and their types."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return {
+        field.name: NANOSECONDS[field.type.tz is not None]
+        for field in pq.read_schema(path)
+        if pa.types.is_timestamp(field.type) and types.get(field.name) == "bigint"
+    }
 
 
 def broken(partition: Partition, error: Exception) -> SourceError:
@@ -119,8 +150,24 @@ def rows_of(session: Any, partitions: Sequence[Partition]) -> Any:
         return session.read.parquet(*paths)
     if form == CSV:
         with_header = session.read.option("header", True).option("escape", '"')
-        return with_header.option("sep", _separator(partitions[0])).csv(paths)
+        whole = with_header.option("multiLine", True)  # a message may hold the ends of lines
+        return whole.option("sep", _separator(partitions[0])).csv(paths)
     return session.read.option("primitivesAsString", True).json(paths)
+
+
+def united(frames: Sequence[Any]) -> Any:
+    """The rows of frames, of one at least, which are joined two by two: with each union Spark looks
+    at the plan as a whole, so that one after the other takes the square of their number.
+    """
+    while len(frames) > 1:
+        pairs = zip_longest(frames[::2], frames[1::2])
+        frames = [one if other is None else one.unionAll(other) for one, other in pairs]
+    return frames[0]
+
+
+def path_of(url: str) -> str:
+    """The path of a file as Spark names it."""
+    return unquote(urlsplit(url).path)
 
 
 def _separator(partition: Partition) -> str:
@@ -132,6 +179,11 @@ def micros_of(name: str, kind: str) -> str:
     """Microseconds since 1970, NULL where it is no time, by the rules of `data.reduce.scan`."""
     if kind.startswith(("timestamp", "date")):
         return f"unix_micros(CAST({name} AS TIMESTAMP))"
+    if kind == NANOSECONDS[True]:
+        return f"{name} DIV 1000"
+    if kind == NANOSECONDS[False]:
+        wall = f"timestamp_micros({name} DIV 1000)"
+        return f"unix_micros(to_utc_timestamp({wall}, current_timezone()))"
     whole, number = f"try_cast({name} AS BIGINT)", f"try_cast({name} AS DOUBLE)"
     of_number = f"""CASE WHEN isnan({number}) OR abs({number}) = double('inf') THEN NULL
       WHEN abs({number}) >= 1e17D THEN {whole} DIV 1000
@@ -146,8 +198,8 @@ def micros_of(name: str, kind: str) -> str:
 
 def names_no_zone(name: str, kind: str) -> str:
     """Whether a time names no zone."""
-    if kind.startswith(("timestamp", "date")):
-        return str(kind != "timestamp").lower()
+    if kind.startswith(("timestamp", "date")) or kind in NANOSECONDS.values():
+        return str(kind not in ("timestamp", NANOSECONDS[True])).lower()
     if kind != "string":
         return "false"
     return f"try_cast({name} AS DOUBLE) IS NULL AND NOT {name} RLIKE '{_ZONED}'"
@@ -156,6 +208,11 @@ def names_no_zone(name: str, kind: str) -> str:
 def quoted(name: str) -> str:
     """A name as Spark's SQL writes it."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def trimmed(text: str) -> str:
+    """A text without the spaces around it."""
+    return f"trim(BOTH {literal(SPACES)} FROM {text})"
 
 
 def literal(text: str) -> str:

@@ -65,9 +65,15 @@ def instant_sql(text: str, options: Options, cluster: str) -> str:
     if zone == "'UTC'":
         return f"make_timestamptz(epoch_us({local}))"  # the same, sooner
     instant = f"({local} AT TIME ZONE {zone})"
-    if not changes_clocks(options):
-        return instant
-    hour_before = f"({instant} - INTERVAL 1 HOUR)"  # DuckDB takes the second
+    return first_sql(instant, local, zone) if changes_clocks(options) else instant
+
+
+def first_sql(instant: str, local: str, zone: str) -> str:
+    """What DuckDB made of a local time; of an hour that comes twice the first: it takes the second.
+
+    Where `local` is NULL the instant stays.
+    """
+    hour_before = f"({instant} - INTERVAL 1 HOUR)"
     return f"""CASE WHEN ({hour_before} AT TIME ZONE {zone}) = {local}
         THEN {hour_before} ELSE {instant} END"""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ from data.ingest.formats.source import opened
 from data.ingest.reader import Options
 from data.ingest.readers import known_readers
 from data.publish.merge import merge
+from data.reduce.inputs import Partition
 from data.reduce.kinds import JOBS
-from data.reduce.manifest import load
+from data.reduce.manifest import Surveyed, load
 from data.reduce.records import reduce_records
 from data.reduce.running import Reduced, Request
 from data.tables import tables
@@ -138,6 +141,17 @@ def reduced(out: Path, *inputs: Path, **stated: Any) -> Reduced:
     assert counts["rows_kept"] == result.manifest.rows_out("jobs")
     assert not list(out.glob(".aside-*"))
     return result
+
+
+def one_more(survey: Callable[..., Surveyed]) -> Callable[..., Surveyed]:
+    """A survey that counts one record more of each day than there is."""
+
+    def told(engine: Any, partition: Partition) -> Surveyed:
+        found = survey(engine, partition)
+        hours = {begin: n + 1 for begin, n in found.hours.items()}
+        return replace(found, rows=found.rows + len(hours), hours=hours)
+
+    return told
 
 
 def attempts_of(source: str, *inputs: Path, **stated: Any) -> list[tuple[Any, ...]]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.actions import Options, ingest_files
 from data.errors import DataError
 from data.reduce.manifest import load
+from data.reduce.spark_scan import SPACES
 from data.store import Store
 from tests.data.reduce.events import answers, events, reduced, store_of
 from tests.data.reduce.samples import content, written
@@ -203,6 +207,33 @@ def test_what_lines_of_json_name_late_is_read(tmp_path: Path) -> None:
     reduced(tmp_path / "out", tmp_path / "a.jsonl")
     found = {row[3]: row[10] for row in content(tmp_path / "out", "bursts")}
     assert found == {None: 3_000, "3": 1}
+
+
+BROKEN_LINES = """node,at,xid,message
+n1,2026-01-05T10:00:00Z,79,"fell
+off, ""now"" or so"
+n1,2026-01-05T10:01:00Z,79
+n1,2026-01-05T10:02:00Z,79,whole
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.zst"])
+def test_a_message_of_csv_may_hold_the_ends_of_lines(tmp_path: Path, name: str, end: str) -> None:
+    pack = {".gz": gzip.compress, ".zst": zstandard.compress}.get(Path(name).suffix, bytes)
+    (tmp_path / name).write_bytes(pack(BROKEN_LINES.replace("\n", end).encode()))
+    result = reduced(tmp_path / "out", tmp_path / name)
+    assert (result.counts["rows_read"], result.counts["rows_kept"]) == (3, 3)
+    found = [row[14] for row in sorted(content(tmp_path / "out", "bursts"), key=lambda r: r[11])]
+    assert found == ['fell\noff, "now" or so', None, "whole"]
+
+
+def test_what_spark_trims_is_what_duckdb_trims() -> None:
+    trimmed = duckdb.sql(
+        """SELECT string_agg(chr(code::INT), '' ORDER BY code) FROM range(1, 65536) AS all_(code)
+           WHERE code NOT BETWEEN 55296 AND 57343 AND trim(chr(code::INT) || 'x') = 'x'"""
+    ).fetchall()
+    assert trimmed == [(SPACES,)]
 
 
 def test_a_file_that_cannot_be_read_is_told_and_the_others_are_done(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from app.actions import Options, ingest_files
 from data.errors import DataError, SourceError
 from data.ingest.readers.schedulers.sacct_fields import PRESETS
+from data.reduce.job_engine import DuckDBJobs
+from data.reduce.manifest import load
 from data.store import Store
-from tests.data.reduce.accounts import Row, attempts_of, content, dumps, reduced, written
+from tests.data.reduce.accounts import Row, attempts_of, content, dumps, one_more, reduced, written
 
 HEADER = "JobID|Cluster|State|Submit|Start|End|ElapsedRaw|SLUID|NNodes|NodeList"
 DAY = "2026-01-05"
@@ -130,6 +132,18 @@ def test_other_dumps_and_zones_become_the_attempts_of_a_store(tmp_path: Path, se
     wanted = attempts_of("sacct", *texts, **stated, **named)
     assert attempts_of("reduced-jobs", tmp_path / "out", **stated) == wanted
     assert result.counts["rows_kept"] == len(wanted) + unnamed  # one tie, left to the store
+
+
+def test_a_day_of_which_other_records_are_reduced_than_were_counted_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DuckDBJobs, "survey", one_more(DuckDBJobs.survey))
+    told = f"{DAY}: 3 records were counted and 2 were reduced"
+    with pytest.raises(DataError, match=told):
+        reduced(tmp_path / "out", dump(tmp_path / "a.txt", line("1"), line("2")))
+    manifest = load(tmp_path / "out")
+    assert manifest is not None
+    assert manifest.partitions == {}
 
 
 def test_a_late_record_makes_its_day_anew_and_no_other(tmp_path: Path) -> None:

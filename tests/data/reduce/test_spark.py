@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from data.errors import DataError
+from data.reduce.spark_scan import united
 from data.reduce.windows import JobWindow
 from tests.data.reduce.events import events
+from tests.data.reduce.local_times import LOCAL, ZONE, tables
 from tests.data.reduce.samples import EPOCH, content, reduced, same, samples, written
 from tests.data.reduce.test_reduced_events import WRONG
-from tests.spark_master import Running, free_port, running, worker_killed
+from tests.spark_master import Running, free_port, running, skip_without_spark, worker_killed
 
 KINDS = ("minutes", "hours", "changes", "windows", "kept")
 
@@ -104,6 +106,61 @@ def test_spark_gives_the_bursts_that_duckdb_gives_and_again_when_a_worker_is_kil
     with worker_killed(master) as begun:
         reduced(tmp_path / "killed", *inputs, **stated, progress=begun)
     assert content(tmp_path / "killed", "bursts") == content(tmp_path / "duckdb", "bursts")
+
+
+ODD = """node,at,metric,value,xid,check,message
+\u00a0n1\u3000,2026-10-25T02:30:00,x,1,79,,"fell
+off, ""now"" or so"
+n1,2026-10-25T02:31:00,x,2
+\tn1,2026-10-25 02:32:00,x,3,,nhc,whole
+"""
+
+
+@pytest.mark.service
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["metrics", "events"])
+def test_spark_reads_local_times_and_odd_texts_as_duckdb_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    skip_without_spark()
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    inputs = [*tables(tmp_path / "given"), tmp_path / "odd.csv", tmp_path / "crlf.csv"]
+    for path, end in zip(inputs[-2:], ("\n", "\r\n"), strict=True):
+        path.write_bytes(ODD.replace("\n", end).encode())
+    for path in inputs[:]:
+        inputs.append(path.with_name(f"again+%20\u00e4 {path.name}"))
+        inputs[-1].write_bytes(path.read_bytes())
+    if kind == "events":
+        for number in range(2):
+            said = [f"{at} n{number} kernel: Xid (PCI:0000:3b:00): 79, off" for at in LOCAL]
+            inputs.append(tmp_path / f"kern-{number}.log")
+            inputs[-1].write_text("\n".join([*said, ""]))
+    stated: dict[str, Any] = {"kind": kind, "timezone": ZONE}
+    by_duckdb = reduced(tmp_path / "duckdb", *inputs, **stated)
+    assert not by_duckdb.manifest.refused
+    by_spark = reduced(tmp_path / "spark", *inputs, **stated, engine="spark")
+    assert by_spark.manifest.inputs == by_duckdb.manifest.inputs
+    assert by_spark.counts == by_duckdb.counts
+    assert by_spark.notices == by_duckdb.notices
+    for what in ("minutes", "hours") if kind == "metrics" else ("bursts",):
+        same(content(tmp_path / "spark", what), content(tmp_path / "duckdb", what))
+
+
+class Frame(NamedTuple):
+    """What is asked of a frame when it is united with others."""
+
+    rows: list[int]
+    depth: int = 0
+
+    def unionAll(self, other: Frame) -> Frame:  # noqa: N802 - Spark's name
+        return Frame(self.rows + other.rows, max(self.depth, other.depth) + 1)
+
+
+def test_frames_of_thousands_of_files_are_united_in_few_steps() -> None:
+    found = united([Frame([k]) for k in range(3_000)])
+    assert found == Frame([*range(3_000)], 12)
+    with pytest.raises(IndexError):
+        united([])  # not what was united before
 
 
 @pytest.mark.service

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 
+from data.errors import DataError
+from data.reduce.inputs import Partition
+from data.reduce.job_engine import DuckDBJobs
+from data.reduce.job_spark import SparkJobs
 from data.reduce.running import Reduced
-from tests.data.reduce.accounts import Row, content, dumps, reduced, written
+from tests.data.reduce.accounts import Row, content, dumps, one_more, reduced, written
 from tests.spark_master import running, skip_without_spark, worker_killed
 
 TIMES = [
@@ -56,6 +61,7 @@ def given(folder: Path) -> list[Path]:
         written(rows, folder / f"{k}.{form}")
         for k, (rows, form) in enumerate(zip(made, ("txt", "parquet", "csv"), strict=True))
     ]
+    paths.append(written(made[1][::-2], folder / "again+%20\u00e4 b.parquet"))
     paths.append(written(odd_times(made[0][0]), folder / "odd.parquet"))
     paths.append(typed(made[1], folder / "typed.parquet"))
     return paths
@@ -82,6 +88,27 @@ def test_spark_leaves_the_records_that_duckdb_leaves(
     by_duckdb = reduced(out, *paths)
     by_spark = reduced(tmp_path / "spark", *paths, engine="spark")
     equal(tmp_path / "spark", by_spark, out, by_duckdb)
+
+
+@pytest.mark.service
+@pytest.mark.filterwarnings("ignore")
+def test_spark_tells_what_was_counted_otherwise_and_what_duckdb_cannot_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_spark()
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    paths = given(tmp_path)
+    with monkeypatch.context() as tampered:
+        tampered.setattr(SparkJobs, "survey", one_more(SparkJobs.survey))
+        with pytest.raises(DataError, match=r"records were counted and [\d,]+ were reduced"):
+            reduced(tmp_path / "out", *paths, engine="spark")
+
+    def full(engine: DuckDBJobs, partition: Partition) -> Partition:
+        raise duckdb.IOException("no room")
+
+    monkeypatch.setattr(DuckDBJobs, "as_parquet", full)
+    with pytest.raises(DataError, match=r"cannot be reduced \(.*no room"):
+        reduced(tmp_path / "other", *paths, engine="spark")
 
 
 @pytest.mark.service
