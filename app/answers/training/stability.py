@@ -275,14 +275,12 @@ def _sentence(state: Stability) -> str:
     if not state.seen:
         return f"Stability cannot be judged: {_unseen(state)}." + _of_shifts(state)
     seen = " and ".join(SERIES[each.series] for each in state.seen)
-    rows = numbers.counted(state.n_judged, "row")
+    rows = numbers.counted(state.n_judged, "judged row")
     blind = [name for name in LEVELS if name not in {each.series for each in state.seen}]
     also = f"; {SERIES[blind[0]]} says nothing" if blind else ""
     if blind and blind[0] in state.not_logged:
         also = f"; {SERIES[blind[0]]} is not logged"
-    return f"No spike, divergence or NaN of {seen} in {rows} that could be judged{also}." + (
-        _of_shifts(state)
-    )
+    return f"No spike, divergence or NaN of {seen} in {rows}{also}." + _of_shifts(state)
 
 
 def _unseen(state: Stability) -> str:

@@ -193,9 +193,9 @@ _CRITICAL = """jobs.rowid IN (
   SELECT job FROM near WHERE kind = 'health_event' AND severity IN ('critical', 'fatal'))"""
 """Whether an attempt has a critical check near its end."""
 _EVENTS = f"""
-SELECT attempt, near.cluster, 'health_event' AS kind, event_id AS key, near.node,
+SELECT attempt, near.cluster, event_id AS key, near.node,
   offset_us / 1e6 AS offset_s, check_name, event.severity, xid, sxid, event.source,
-  message, message AS text, event.n_records,
+  message, event.n_records,
   CASE WHEN event.job_id IS NULL THEN NULL
     ELSE list_contains([failed.job_id, job_id_raw, array_job_id], event.job_id) END
     AS job_named, {_CHANCES}
@@ -243,6 +243,7 @@ WHERE method <> 'none' ORDER BY attempt
 
 def _of_events(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
     """Health events with what they speak for."""
+    rows["kind"], rows["text"] = "health_event", rows["message"]  # fetching texts is dear
     rows["causal_ratio"] = not_by_chance(rows)
     for name, column in of_events(rows, table).items():
         rows[name] = column
