@@ -68,8 +68,8 @@ def _incidents(store: Store, which: str = "true") -> str:
     what its attempts lost by the ledger: `lost_gpu_hours`, `second_order_gpu_hours` (the part that
     preempted attempts lost) and `n_unmeasured` (attempts of which nobody knows it). NULL where the
     ledger is not built, and of a retired one whose attempts ended otherwise since; 0 where the
-    attempts lost nothing that counts. `which` is a condition that
-    all incidents that are asked for meet: the losses of others are not summed.
+    attempts lost nothing that counts. `which` is a condition that all incidents that are asked for
+    meet: the losses of others are not summed.
     """
     built = has_ledger(store)
     zero = "CASE WHEN lost.incident_id IS NULL AND NOT retired THEN 0 ELSE lost.{0} END AS {0}"

@@ -8,14 +8,7 @@ from data.publish.schema import literal
 from data.reduce import events
 from data.reduce.duckdb_engine import DuckDBEngine, sql_of
 from data.reduce.engine import BURSTS, NO_LAST, Written
-from data.reduce.event_columns import (
-    CODES,
-    EventColumns,
-    code_of,
-    event_columns,
-    judged,
-    part_of,
-)
+from data.reduce.event_columns import EventColumns, event_columns, judged, part_of, texts_of
 from data.reduce.event_texts import beginning, is_read_by_line, unfold
 from data.reduce.inputs import PARQUET
 from data.reduce.scan import described, is_instant, micros_of, names_no_zone, quoted, rows_of
@@ -99,18 +92,8 @@ class DuckDBEvents(DuckDBEngine):
     ) -> str:
         """A query of the rows of tables of one shape."""
         found, at = shape.columns, quoted(shape.columns.at)
-        texts = {
-            name: _text(column)
-            for name, column in found._asdict().items()
-            if name != "at" and name not in CODES
-        }
-        texts["severity"] = f"lower({texts['severity']})"
-        if self._cluster:
-            texts["cluster"] = literal(self._cluster)
-        for name in CODES:
-            stated = _text(getattr(found, name))
-            number = f"TRY_CAST({stated} AS DOUBLE)"
-            texts[name] = code_of(stated, number, f"TRY_CAST({number} AS BIGINT)")
+        of_cluster = literal(self._cluster) if self._cluster else None
+        texts = texts_of(found, _text, of_cluster)
         within, part = "true", str(part_of(paths[0]))
         if shape.form == PARQUET:
             rows = f"""SELECT * FROM read_parquet([{", ".join(map(literal, paths))}],

@@ -9,7 +9,7 @@ from data.errors import SourceError
 from data.reduce.engine import REJECTED, SKIPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 NAMES = {
     "node": ("node", "node_name", "nodename", "machine", "hostname", "host", "instance"),
@@ -94,18 +94,32 @@ def event_columns(name: str, types: Mapping[str, str]) -> EventColumns:
     return EventColumns(**found)  # type: ignore[arg-type]
 
 
-def code_of(stated: str, number: str, whole: str) -> str:
-    """A code as text, in the SQL of either engine: '' for none, '?' for no whole number.
+def texts_of(
+    found: EventColumns, text: Callable[[str | None], str], cluster: str | None
+) -> dict[str, str]:
+    """What each column but the time says as text, in the SQL of either engine.
 
     Parameters
     ----------
-    stated, number, whole : str
-        The column as a text without surrounding blanks, as a number, and as a whole number, which
-        are NULL where it is none.
+    found
+        The columns of the table.
+    text
+        A column as a text without surrounding blanks, '' where there is none.
+    cluster
+        What stands for the cluster instead, as SQL writes it.
     """
+    texts = {name: text(column) for name, column in found._asdict().items() if name != "at"}
+    texts["severity"] = f"lower({texts['severity']})"
+    texts |= {name: _code(texts[name]) for name in CODES}
+    return texts if cluster is None else texts | {"cluster": cluster}
+
+
+def _code(stated: str) -> str:
+    """A code as text: '' for none, '?' for no whole number."""
+    number = f"TRY_CAST({stated} AS DOUBLE)"
     return f"""CASE WHEN {stated} = '' OR isnan({number}) THEN ''
       WHEN {number} BETWEEN 0 AND {_MOST_CODE} AND {number} = floor({number})
-        THEN CAST({whole} AS STRING) ELSE '?' END"""
+        THEN CAST(TRY_CAST({number} AS BIGINT) AS STRING) ELSE '?' END"""
 
 
 def judged(stated: str, *, is_clean: bool = False, carried: Sequence[str] = ()) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.reduce import events
 from data.reduce.engine import BURSTS, NO_LAST, Written
-from data.reduce.event_columns import CODES, code_of, event_columns, judged
+from data.reduce.event_columns import event_columns, judged, texts_of
 from data.reduce.event_texts import is_read_by_line, unfold
 from data.reduce.spark_engine import SparkEngine, sql_of
 from data.reduce.spark_scan import described, literal, micros_of, names_no_zone, quoted, trimmed
@@ -82,18 +82,8 @@ class SparkEvents(SparkEngine):
             return self._session.read.parquet(*files).selectExpr("*", f"{_FILE} AS path")
         rows, types = described(self._session, partitions)
         found = event_columns(partitions[0].path, types)
-        texts = {
-            name: _text(column)
-            for name, column in found._asdict().items()
-            if name != "at" and name not in CODES
-        }
-        texts["severity"] = f"lower({texts['severity']})"
-        if self._cluster:
-            texts["cluster"] = literal(self._cluster)
-        for name in CODES:
-            stated = _text(getattr(found, name))
-            number = f"try_cast({stated} AS DOUBLE)"
-            texts[name] = code_of(stated, number, f"try_cast({number} AS BIGINT)")
+        of_cluster = literal(self._cluster) if self._cluster else None
+        texts = texts_of(found, _text, of_cluster)
         at, kind = quoted(found.at), types[found.at]
         stated = rows.selectExpr(
             *(f"{text} AS {name}" for name, text in texts.items()),

@@ -21,6 +21,12 @@ from tests.spark_master import Running, free_port, running, skip_without_spark, 
 KINDS = ("minutes", "hours", "changes", "windows", "kept")
 
 
+@pytest.fixture(autouse=True)
+def on_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark listens here alone."""
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+
+
 def test_spark_without_java_is_refused_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,9 +67,8 @@ def equal(out: Path, wanted: Path) -> None:
 @pytest.mark.service
 @pytest.mark.filterwarnings("ignore")
 def test_spark_gives_what_duckdb_gives_and_again_when_a_worker_is_killed(
-    tmp_path: Path, master: Running, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, master: Running
 ) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     frame = samples(hours=3.0, step_s=30)
     frame["observed_at"] = frame["observed_at"].astype("datetime64[us, UTC]")
     inputs = [
@@ -86,9 +91,8 @@ def test_spark_gives_what_duckdb_gives_and_again_when_a_worker_is_killed(
 @pytest.mark.service
 @pytest.mark.filterwarnings("ignore")
 def test_spark_gives_the_bursts_that_duckdb_gives_and_again_when_a_worker_is_killed(
-    tmp_path: Path, master: Running, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, master: Running
 ) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     frame = events(1, busy=0.3)
     frame["observed_at"] = frame["observed_at"].astype("datetime64[us, UTC]")
     frame["xid"] = frame["xid"].astype("string")
@@ -120,10 +124,9 @@ n1,2026-10-25T02:31:00,x,2
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["metrics", "events"])
 def test_spark_reads_local_times_and_odd_texts_as_duckdb_reads_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    tmp_path: Path, kind: str
 ) -> None:
     skip_without_spark()
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     inputs = [*tables(tmp_path / "given"), tmp_path / "odd.csv", tmp_path / "crlf.csv"]
     for path, end in zip(inputs[-2:], ("\n", "\r\n"), strict=True):
         path.write_bytes(ODD.replace("\n", end).encode())

@@ -26,6 +26,12 @@ TIMES = [
 """In the ways that the reader of sacct takes, and in some that it does not."""
 
 
+@pytest.fixture(autouse=True)
+def on_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark listens here alone."""
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+
+
 def odd_times(row: Row) -> list[Row]:
     """Records whose times are written in all ways, and lie in an hour that comes twice."""
     found = []
@@ -67,7 +73,7 @@ def given(folder: Path) -> list[Path]:
     return paths
 
 
-def equal(out: Path, found: Reduced, wanted_out: Path, wanted: Reduced) -> None:
+def assert_same(out: Path, found: Reduced, wanted_out: Path, wanted: Reduced) -> None:
     """The same records, to the letter, and the same counts."""
     assert found.manifest.inputs == wanted.manifest.inputs
     assert content(out) == content(wanted_out)
@@ -79,15 +85,12 @@ def equal(out: Path, found: Reduced, wanted_out: Path, wanted: Reduced) -> None:
 
 @pytest.mark.service
 @pytest.mark.filterwarnings("ignore")
-def test_spark_leaves_the_records_that_duckdb_leaves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_leaves_the_records_that_duckdb_leaves(tmp_path: Path) -> None:
     skip_without_spark()
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     paths, out = given(tmp_path), tmp_path / "duckdb"
     by_duckdb = reduced(out, *paths)
     by_spark = reduced(tmp_path / "spark", *paths, engine="spark")
-    equal(tmp_path / "spark", by_spark, out, by_duckdb)
+    assert_same(tmp_path / "spark", by_spark, out, by_duckdb)
 
 
 @pytest.mark.service
@@ -96,7 +99,6 @@ def test_spark_tells_what_was_counted_otherwise_and_what_duckdb_cannot_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without_spark()
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     paths = given(tmp_path)
     with monkeypatch.context() as tampered:
         tampered.setattr(SparkJobs, "survey", one_more(SparkJobs.survey))
@@ -113,17 +115,14 @@ def test_spark_tells_what_was_counted_otherwise_and_what_duckdb_cannot_read(
 
 @pytest.mark.service
 @pytest.mark.filterwarnings("ignore")
-def test_spark_leaves_them_in_another_zone_and_when_a_worker_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+def test_spark_leaves_them_in_another_zone_and_when_a_worker_is_killed(tmp_path: Path) -> None:
     paths, out = given(tmp_path), tmp_path / "duckdb"
     stated: dict[str, Any] = {"timezone": "Europe/Berlin"}
     by_duckdb = reduced(out, *paths, **stated)
     with running(tmp_path) as master:
         stated |= {"engine": "spark", "master": master.url}
         by_spark = reduced(tmp_path / "spark", *paths, **stated)
-        equal(tmp_path / "spark", by_spark, out, by_duckdb)
+        assert_same(tmp_path / "spark", by_spark, out, by_duckdb)
         with worker_killed(master) as begun:
             again = reduced(tmp_path / "killed", *paths, **stated, progress=begun)
-        equal(tmp_path / "killed", again, out, by_duckdb)
+        assert_same(tmp_path / "killed", again, out, by_duckdb)
