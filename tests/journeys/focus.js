@@ -27,6 +27,16 @@
     }
     return false;
   }
+  // With little motion every change still passes through its first frame: what it comes to is looked at.
+  async function settled(each) {
+    let last = look(each);
+    for (let n = 0; n < 10; n += 1) {
+      await drawn();
+      if (look(each) === last) break;
+      last = look(each);
+    }
+    return last;
+  }
   function all(root = document) {
     const found = [...root.querySelectorAll(FOCUSABLE)];
     return found.concat([...root.querySelectorAll("*")].flatMap((each) =>
@@ -44,7 +54,7 @@
       if (!now || now === document.body) return visited.size > 1;
       if (visited.has(now)) return now === visited.values().next().value;
       visited.add(now);
-      before = { element: now, look: look(now) };
+      before = { element: now, look: await settled(now) };
       return false;
     },
     // Of a group (radio buttons, tabs) one control is reached by Tab, the others by arrows.
