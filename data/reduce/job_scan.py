@@ -12,7 +12,7 @@ from data.reduce.job_columns import known_columns, written_as
 from data.reduce.jobs import DAY_US, SCANNED
 from data.reduce.manifest import Surveyed
 from data.reduce.plan import UNKNOWN
-from data.reduce.scan import quoted, told_of
+from data.reduce.scan import INT96, of_int96, quoted, told_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -119,8 +119,9 @@ class JobScan:
                     f"""DESCRIBE SELECT * FROM read_parquet({literal(partition.path)},
                         hive_partitioning = false)"""
                 ).fetchall()
+                int96 = of_int96(self._connection, partition.path)
             known_columns(partition.path, [row[0] for row in rows])
-            self._types[partition.path] = tuple((row[0], row[1]) for row in rows)
+            self._types[partition.path] = tuple((n, int96.get(n, kind)) for n, kind, *_ in rows)
         return self._types[partition.path]
 
     def _fields(self, columns: Collection[str], rows: str) -> Fields:
@@ -181,6 +182,8 @@ def text_of(column: str, kind: str) -> str:
         text = f"""CASE WHEN isnan({column}) THEN NULL
           WHEN {column} = trunc({column}) AND abs({column}) < {WHOLE_BELOW!r}
             THEN CAST(CAST({column} AS BIGINT) AS VARCHAR) ELSE {text} END"""
+    elif kind == INT96:
+        text = f"replace(CAST({column} AS VARCHAR), ' ', 'T') || '+00'"
     elif kind.startswith("TIMESTAMP"):
         text = f"replace({text}, ' ', 'T')"
     return f"coalesce({text}, '')"

@@ -36,6 +36,11 @@ _VERDICT = f"""CASE WHEN node = '' THEN '{REJECTED}no node'
   WHEN starts_with(metric, 'DCGM_') AND ({_BLANK}) THEN '{SKIPPED}{BLANK}' END"""
 
 
+INT96 = "INT96"
+"""Type of times in Parquet that Spark and Hive write as instants. The form has no place to say so,
+and DuckDB calls them times without a zone."""
+
+
 class Shape(NamedTuple):
     """How partitions are read; those of one shape are read together."""
 
@@ -77,7 +82,17 @@ def described(
         keys = json_keys(connection, partition) if partition.form == JSON else ()
         rows = rows_of(partition.form, [partition.path], keys)
         types = dict(row[:2] for row in connection.execute(f"DESCRIBE {rows}").fetchall())
+        if partition.form == PARQUET:
+            types |= of_int96(connection, partition.path)
     return keys, types
+
+
+def of_int96(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
+    """The columns of a Parquet file that are INT96, with that as their type."""
+    rows = connection.execute(
+        f"SELECT name FROM parquet_schema({literal(path)}) WHERE type = '{INT96}'"
+    ).fetchall()
+    return dict.fromkeys((name for (name,) in rows), INT96)
 
 
 def scan(
@@ -177,6 +192,8 @@ def micros_of(name: str, kind: str, zone: str) -> str:
     Of numbers the size tells the unit: seconds, or 10^3, 10^6, 10^9 times as many. `zone` is that
     of the session.
     """
+    if kind == INT96:
+        return f"epoch_us({name})"
     if kind.startswith(("TIMESTAMP", "DATE")):
         instant = f"CAST({name} AS TIMESTAMPTZ)"
         if not is_instant(kind) and zone != "UTC":

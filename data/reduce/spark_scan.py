@@ -51,7 +51,11 @@ def likeness(partition: Partition) -> str:
         return partition.path
     try:
         if partition.form == PARQUET:
-            return str(pq.read_schema(partition.path).remove_metadata())
+            schema = pq.read_metadata(partition.path).schema
+            columns = map(schema.column, range(len(schema)))
+            return str(
+                [(each.path, each.physical_type, str(each.logical_type)) for each in columns]
+            )
         with Path(partition.path).open("rb") as packed:
             text = io.TextIOWrapper(unpacked(partition, packed), "utf-8", "replace")
             return text.readline(_LONGEST_LINE)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from data.ingest.reader import Source
 
@@ -194,7 +195,7 @@ def _parquet(source: Source, limits: Limits) -> tuple[list[str], Iterator[Record
         number = 0
         try:
             for batch in file.iter_batches(n_at_once):
-                for piece in _pieces(batch, limits.line_bytes):
+                for piece in _pieces(with_instants(batch, file), limits.line_bytes):
                     for values in piece.to_pylist() if piece else [None]:
                         number += 1
                         if values is not None:
@@ -205,6 +206,19 @@ def _parquet(source: Source, limits: Limits) -> tuple[list[str], Iterator[Record
             raise broken_parquet(source.name, error) from None
 
     return list(file.schema_arrow.names), records()
+
+
+def with_instants(batch: pa.RecordBatch, file: pq.ParquetFile) -> pa.RecordBatch:
+    """Rows of a Parquet file, its INT96 as times of UTC: that is what Spark and Hive write as
+    instants, though the form has no place to say so."""
+    import pyarrow as pa
+
+    columns = map(file.schema.column, range(len(file.schema)))
+    for name in [column.path for column in columns if column.physical_type == "INT96"]:
+        if name in batch.schema.names:  # else it is within another
+            instants = batch.column(name).cast(pa.timestamp("ns", "UTC"))
+            batch = batch.set_column(batch.schema.get_field_index(name), name, instants)
+    return batch
 
 
 def _pieces(batch: pa.RecordBatch, longest: int) -> Iterator[pa.RecordBatch | None]:

@@ -243,6 +243,16 @@ def test_parquet_gives_the_same_rows_as_csv(tmp_path: Path) -> None:
         read_file(broken, mapping=str(tmp_path / "hal.toml"))
 
 
+def test_int96_of_parquet_are_instants_as_spark_writes_them(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"host": ["n1"], "down": [FEB_23], "up": None, "why": "GPU", "note": ""})
+    frame["down"] = frame["down"].astype("datetime64[us, UTC]")
+    path = tmp_path / "failures.parquet"
+    frame.to_parquet(path, use_deprecated_int96_timestamps=True)
+    (tmp_path / "hal.toml").write_text(TEN_LINES)
+    (row,) = rows(read_file(path, mapping=str(tmp_path / "hal.toml")))
+    assert row["start_at"] == FEB_23
+
+
 def test_times_as_seconds_and_with_offset_are_read(tmp_path: Path) -> None:
     toml = TEN_LINES.replace('"iso"', '"iso", "epoch"')
     lines = ["n1,1740324240,,,", "n1,2025-02-23T10:24:00-05:00,,,"]

@@ -46,4 +46,7 @@ def tables(folder: Path) -> dict[Path, list[str]]:
         path = folder / f"instants-{unit}.parquet"
         pd.DataFrame({"at": at.dt.tz_localize("UTC")}).assign(**told).to_parquet(path)
         of_file[path] = [f"{each}Z" for each in LOCAL]
+    path = folder / "instants of Spark.parquet"
+    pd.DataFrame({"at": at}).assign(**told).to_parquet(path, use_deprecated_int96_timestamps=True)
+    of_file[path] = [f"{each}Z" for each in LOCAL]
     return of_file

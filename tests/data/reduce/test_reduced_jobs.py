@@ -182,6 +182,16 @@ def test_ids_and_times_of_other_types_are_those_that_sacct_prints(tmp_path: Path
     assert attempts_of("reduced-jobs", tmp_path / "out") == wanted
 
 
+def test_int96_are_instants_as_spark_writes_them(tmp_path: Path) -> None:
+    times = pd.to_datetime([f"{DAY}T08:00:00"])
+    frame = pd.DataFrame({"JobID": ["1"], "State": "COMPLETED", "Submit": times, "Cluster": "a"})
+    frame.to_parquet(tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    reduced(tmp_path / "out", tmp_path / "a.parquet", timezone="Asia/Tokyo")
+    found = attempts_of("reduced-jobs", tmp_path / "out", timezone="Asia/Tokyo")
+    path = dump(tmp_path / "a.txt", f"1|a|COMPLETED|{DAY}T08:00:00Z||||||")
+    assert found == attempts_of("sacct", path, timezone="Asia/Tokyo")
+
+
 @pytest.mark.slow
 def test_files_with_other_columns_and_types_are_read_side_by_side(tmp_path: Path) -> None:
     row = {"JobID": 1, "State": "COMPLETED", "Submit": f"{DAY}T08:00:00", "NNodes": 2, "id": 7}

@@ -23,7 +23,7 @@ from data.ingest.formats.source import (
     opened,
     without_long_lines,
 )
-from data.ingest.formats.tabular import opened_table
+from data.ingest.formats.tabular import opened_table, with_instants
 from data.ingest.reader import MappingFile
 from data.ingest.readers import known_readers
 from data.ingest.readers.tables.mapped_table import Column, text_of
@@ -121,8 +121,9 @@ def _of_parquet(name: str, file: BinaryIO, options: Options) -> Sample:
     try:
         n_rows = min(SAMPLE_RECORDS, unfolded(name, file, options.limits).batch_rows)
         whole = pq.ParquetFile(file)
-        batches = whole.iter_batches(batch_size=n_rows)
-        first = pa.Table.from_batches(islice(batches, 1), whole.schema_arrow)
+        batches = islice(whole.iter_batches(batch_size=n_rows), 1)
+        rows = [with_instants(batch, whole) for batch in batches]
+        first = pa.Table.from_batches(rows, None if rows else whole.schema_arrow)
         pq.write_table(first, content)
     except (pa.ArrowException, OSError) as error:
         raise broken_parquet(name, error) from None
