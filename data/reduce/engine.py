@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from data.reduce.plan import day_of
@@ -23,10 +24,22 @@ BURSTS = "bursts"
 """What is written of events."""
 REJECTED, SKIPPED = "rejected: ", "skipped: "
 """How a verdict on a row begins; NULL where the row is kept."""
+_OF_INGEST = re.compile(r"pass (?=--(?!cluster|timezone))")
 NO_LAST = "none"
 """Instead of a hash, where a day ends without a counter."""
 Period: TypeAlias = "tuple[int, int]"
 """From, and up to before, in microseconds since 1970."""
+
+
+def told_here(text: str) -> str:
+    """What a reader of `ingest` tells, whose options a reduction mostly has not.
+
+    >>> told_here("no host on the line: pass --node")
+    'no host on the line: `faultline ingest` takes --node'
+    >>> told_here("times without a zone, read as UTC (pass --timezone)")
+    'times without a zone, read as UTC (pass --timezone)'
+    """
+    return _OF_INGEST.sub("`faultline ingest` takes ", text)
 
 
 class Found(NamedTuple):

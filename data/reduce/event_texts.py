@@ -13,7 +13,7 @@ import zstandard
 from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.reader import Options
 from data.ingest.readers import known_readers
-from data.reduce.engine import REJECTED, SKIPPED
+from data.reduce.engine import REJECTED, SKIPPED, told_here
 from data.reduce.event_columns import part_of
 from data.reduce.events import ALIKE, SCANNED
 from data.reduce.inputs import JSON, TEXT, Partition, unpacked
@@ -56,7 +56,7 @@ def unfold(partition: Partition, path: Path, zone: str, cluster: str | None) -> 
         batch = reader.read(source, options, connection)
         batch.rejected.extend(source.too_long)
         pq.write_table(_rows(batch, partition), path)
-    return [f"{partition.path}: {text}" for text in batch.notices]
+    return [f"{partition.path}: {told_here(text)}" for text in batch.notices]
 
 
 def beginning(partition: Partition, path: Path) -> Partition:
@@ -102,7 +102,7 @@ def _rows(batch: Batch, partition: Partition) -> pa.Table:
     kept = pa.table(columns).select([*SCANNED, "is_local", "verdict"])
     lost = [
         *((SKIPPED + reason, n) for reason, n in batch.skipped_by_reason.items()),
-        *((REJECTED + reason, n) for reason, n in batch.rejected.by_reason.items()),
+        *((REJECTED + told_here(reason), n) for reason, n in batch.rejected.by_reason.items()),
     ]
     return pa.concat_tables([kept, *(_lost(kept.schema, *each) for each in lost)])
 

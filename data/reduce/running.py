@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from data.current import sync
 from data.errors import DataError, SourceError
-from data.reduce.engine import MINUTES, NO_LAST, Engine, Found, Surveying
+from data.reduce.engine import MINUTES, NO_LAST, Engine, Found, Surveying, told_here
 from data.reduce.keeping import Keeping, left_out, windows_of
 from data.reduce.kinds import KINDS, METRICS
 from data.reduce.manifest import Done, Manifest, load
@@ -131,7 +131,7 @@ def survey_inputs(
         try:
             found = engine.survey(partition)
         except SourceError as error:
-            manifest.refused[partition.path] = str(error)
+            manifest.refused[partition.path] = told_here(str(error))
             continue
         manifest.inputs[partition.path] = found
         manifest.refused.pop(partition.path, None)
