@@ -16,6 +16,7 @@ from data.filters import Selection
 from data.queries import exposure, verdict_sums
 from data.queries.detection import unexplained
 from data.queries.failures import by_cause
+from data.queries.sensitivity import judged_days
 from data.store import Store
 from tests.data.queries.world import World
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 def told(store: Store, selection: Selection) -> list[pd.DataFrame]:
     """What is asked of verdicts by day."""
     exposure._KEPT.clear()
-    return [by_cause(store, selection), pd.DataFrame(unexplained(store, selection))]
+    asked = unexplained(store, selection), judged_days(store, selection)
+    return [by_cause(store, selection), *map(pd.DataFrame, asked)]
 
 
 def told_by_rows(store: Store, selection: Selection) -> list[pd.DataFrame]:
@@ -78,11 +80,11 @@ def test_what_people_decide_counts_at_once_though_sums_are_kept(
             """SELECT cluster || '/' || attempt_key FROM failures WHERE cause <> 'power'
                ORDER BY ALL LIMIT 1"""
         )
-        before, _ = told(store, every)
+        before, *_ = told(store, every)
     assert n_kept == n_failed > 1
     assert "power" not in before["cause"].tolist()
     annotate(world.root, f"attempt:{key}", "cause", "power", author="a")
     with closing(Store.open(world.root)) as store:
-        after, _ = told(store, every)
+        after, *_ = told(store, every)
     assert after.loc[after["cause"] == "power", "n_attempts"].tolist() == [1]
     assert after["n_attempts"].sum() == n_failed
