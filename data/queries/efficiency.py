@@ -125,7 +125,7 @@ def _unexplained_losses(store: Store, selection: Selection, *, min_gpus: int) ->
         if name != "habit_gpu_seconds"
     )
     return store.columns(
-        f"""WITH lost AS MATERIALIZED (
+        f"""WITH lost AS NOT MATERIALIZED (
               SELECT cluster, job_run, attempt_key, {lost}
               FROM lost_time JOIN clusters USING (cluster)
               WHERE unexplained AND basis = 'gpu_time' AND n_gpus >= greatest($min_gpus, 1)
