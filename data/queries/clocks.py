@@ -107,7 +107,7 @@ JOIN (SELECT attempt_key, failed_at FROM failures
 
 def zones(store: Store) -> dict[str, str]:
     """Zone of each cluster."""
-    return dict(store.rows("SELECT cluster, timezone FROM clusters"))
+    return dict(store.rows("SELECT cluster, timezone FROM clusters ORDER BY cluster"))
 
 
 def read_as_utc(store: Store, cluster: str) -> dict[str, bool]:

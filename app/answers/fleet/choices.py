@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from app.words import numbers
 from app.words.periods import Period
 from data.errors import DataError
-from data.queries import collected, fleet
+from data.queries import clocks, collected, fleet
 
 if TYPE_CHECKING:
     from data.store import Store
@@ -37,12 +37,12 @@ class Choices:
 
 def choices(store: Store) -> Choices:
     """What can be selected?"""
-    clusters = fleet.clusters(store)
+    zones = clocks.zones(store)
     return Choices(
-        tuple(clusters["cluster"]),
+        tuple(zones),
         tuple(fleet.distinct(store, "partition")),
         tuple(fleet.distinct(store, "account")),
-        dict(zip(clusters["cluster"], clusters["timezone"], strict=True)),
+        zones,
         *fleet.extent(store),
         synthetic=fleet.is_synthetic(store),
     )
