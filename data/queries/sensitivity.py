@@ -9,17 +9,10 @@ import numpy as np
 
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS
 from data.definitions import FAILED_BY, INFRASTRUCTURE, UNEXPLAINED
-from data.queries.exposure import (
-    dates,
-    in_the_rate,
-    node_failures,
-    of_size,
-    runs,
-)
+from data.queries.exposure import OF_RATED_SIZE, dates, node_failures, of_size, runs
 from data.queries.exposure import node_failure_days as node_days
 from data.queries.reliability import EXPOSURE, together
-from data.running_time import local_day
-from data.said import FAILED_ATTEMPTS
+from data.queries.verdict_sums import verdicts_alike
 
 if TYPE_CHECKING:
     from analytics.frames import Columns
@@ -45,16 +38,18 @@ def judged_days(store: Store, selection: Selection) -> Columns:
     known without jobs count by every definition: their source names them so; those that hit
     something else by the default one alone.
     """
-    counts = ", ".join(f"count(*) FILTER (judged.{name}) AS {name}" for name in _COUNTS)
-    flags = ", ".join(f"{condition} AS {name}" for name, condition in _COUNTS.items())
+    verdicts = verdicts_alike(store, selection)
+    counts = ", ".join(
+        f"CAST(coalesce(sum(n_attempts) FILTER ({condition}), 0) AS BIGINT) AS {name}"
+        for name, condition in _COUNTS.items()
+    )
     judged = store.columns(
-        f"""WITH {FAILED_ATTEMPTS},
-            judged AS (
-              SELECT cluster, {local_day("failed_at")} AS day, {flags}
-              FROM failed_attempt JOIN clusters USING (cluster)
-              WHERE ({" OR ".join(_COUNTS.values())}) AND {in_the_rate(selection)})
-            SELECT cluster, day, {counts} FROM judged GROUP BY ALL ORDER BY ALL""",
-        selection.parameters,
+        f"""WITH {verdicts.tables}
+            SELECT cluster, day - DATE '1970-01-01' AS day, {counts}
+            FROM alike JOIN clusters USING (cluster)
+            WHERE ({" OR ".join(_COUNTS.values())}) AND {OF_RATED_SIZE}
+            GROUP BY cluster, day ORDER BY cluster, day""",
+        verdicts.parameters,
     )
     nodes = node_failures(store, replace(selection, definition=DEFINITION))
     one, none = (fill(len(nodes["day"]), dtype=np.int64) for fill in (np.ones, np.zeros))
