@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from data.columns import columns_of, frame_of, registered
 from data.said import INTO, NONE, OF
-from data.site import load_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +50,7 @@ def arranged(connection: duckdb.DuckDBPyConnection, root: Path, said: Said) -> A
         return Arranged()
     from analytics.failures.incidents.arranged import arranged as derived_anew
     from analytics.failures.incidents.arranged import one_of
+    from data.site import load_site
     from data.stages.incidents import records
 
     named = {*(each for pair in pairs for each in pair), *(value for _, value in placed)}
@@ -151,6 +151,7 @@ def _records(
     import pandas as pd
 
     from analytics.failures.incidents.members import given
+    from data.site import load_site
     from data.stages.incidents import records
 
     failed = held[held["kind"] == "failure"].rename(columns={"key": "attempt_key"})

@@ -49,8 +49,8 @@ calendar_day AS MATERIALIZED (
     (SELECT max(end_us) // {DAY_US} + 3 FROM attempt))) AS days(day)),
 calendar AS MATERIALIZED (
   SELECT list(from_us ORDER BY cluster, day) AS midnights,
-    list(DISTINCT cluster ORDER BY cluster) AS clusters, count(DISTINCT day) AS n_days,
-    n_days + min(day) - 1 AS day_0
+    (SELECT list(cluster ORDER BY cluster) FROM clusters) AS clusters,
+    max(day) - min(day) + 1 AS n_days, max(day) AS day_0
   FROM calendar_day),
 span AS (
   SELECT attempt.*,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analytics.errors import AnalysisError
-from data.site import load_site
 from data.state import ACKNOWLEDGED, RESOLVED, State
 from data.tables.failures import INCIDENT_MEMBERS, INCIDENTS
 
@@ -55,6 +54,8 @@ def read_said(root: Path) -> Said:
     version = state.version()
     if not version:
         return Said()
+    from data.site import load_site  # here: it takes longer than all else where nobody said a thing
+
     taxonomy = load_site(root).causes
     rows: list[tuple[str, ...]] = []
     for _, target, _, _, name, value in state.annotations():

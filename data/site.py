@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from analytics.efficiency.run_rule import RunRule
 from analytics.errors import AnalysisError
-from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import Taxonomy, taxonomy
 from analytics.fleet.node_identity import folded
-from data import site_alerts
+from data import site_alerts, site_file
 from data.access import READERS, WRITERS, Access
 from data.errors import SiteError
 from data.limits import RANGES, Limits
@@ -247,35 +246,6 @@ class Site:
         return next(iter(self.clusters)) if len(self.clusters) == 1 else "cluster"
 
 
-def site_version(root: Path) -> str:
-    """Changes with site.toml: a price or a time zone counts at once; empty where there is none.
-
-    Raises
-    ------
-    SiteError
-        Where it cannot be read.
-    """
-    content = _content(root / "site.toml")
-    return hashlib.sha256(content).hexdigest() if content else ""
-
-
-def _content(path: Path) -> bytes:
-    """What a site.toml holds; nothing where there is none."""
-    return Toml(str(path), SiteError).read(path, needed=False)
-
-
-def stated(root: Path) -> dict[str, Any]:
-    """What site.toml says, section by section, before anything of it is understood.
-
-    Raises
-    ------
-    SiteError
-        Where it cannot be read, or is no TOML.
-    """
-    path = root / "site.toml"
-    return Toml(str(path), SiteError).document(_content(path))
-
-
 def load_site(root: Path) -> Site:
     """The configuration of a store; the defaults where it has no site.toml.
 
@@ -284,9 +254,7 @@ def load_site(root: Path) -> Site:
     SiteError
         Naming the file, the place, the rule, the value found and what to do.
     """
-    path = root / "site.toml"
-    content = _content(path)
-    toml = Toml(str(path), SiteError)
+    toml, content = site_file.document(root), site_file.content(root)
     document = toml.section("", toml.document(content), dict.fromkeys(_SECTIONS, anything))
     reports = toml.section("reports", document.get("reports", {}), _REPORTS)
     site = Site(
@@ -304,10 +272,13 @@ def load_site(root: Path) -> Site:
         language_model=_language_model(toml, document.get("language_model", {})),
         alerts=site_alerts.read(toml, document.get("alerts", {})),
     )
-    try:
-        weights(site.attribution.table, site.causes)
-    except AnalysisError as error:
-        raise SiteError(f"{path}: {error}") from None
+    if {"attribution", "taxonomy"} & document.keys():  # what is shipped holds
+        from analytics.failures.precedence import weights
+
+        try:
+            weights(site.attribution.table, site.causes)
+        except AnalysisError as error:
+            raise SiteError(f"{toml.origin}: {error}") from None
     return site
 
 

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from data.errors import SiteError
-from data.site import stated
+from data.site_file import stated
 from data.state import State
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ OF_LIBRARY = {
 """Library -> packages that may import it; its parts count as it."""
 OF_ANALYTICS = {
     "data.ingest": "errors failures.log_classifier.sieve nodes.links.samples nodes.machines.samples "
-    "training.hangs.dump training.hangs.stacks training.stragglers.operations "
+    "patterns training.hangs.dump training.hangs.stacks training.stragglers.operations "
     "training.stragglers.trace",
     "data.queries": "failures.mass_failures failures.taxonomy failures.xid frames "
     "nodes.machines.samples training.hangs.dump training.hangs.stacks",

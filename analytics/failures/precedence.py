@@ -86,16 +86,14 @@ class Weights:
 
     def _of_xid(self, words: str) -> str | None:
         """Cause of the first XID that a text names."""
-        named = _XID.search(words)
+        named = re.search(_XID, words, re.IGNORECASE)
         entry = xid_entries().get(int(named[1])) if named else None
         if entry is None or entry.cause == "unknown":
             return None
         return None if self.taxonomy.domain_of(entry.cause) == "user" else entry.cause
 
 
-_XID = re.compile(
-    r"\bxid(?:s|\(s\))?\W{0,4}(?:errors?\W{1,3}|code\W{1,3})?(\d{1,3})\b", re.IGNORECASE
-)
+_XID = r"\bxid(?:s|\(s\))?\W{0,4}(?:errors?\W{1,3}|code\W{1,3})?(\d{1,3})\b"
 
 
 def weights(site: Mapping[str, Any] | None = None, causes: Taxonomy | None = None) -> Weights:

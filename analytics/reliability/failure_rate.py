@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from analytics.reliability.dispersion import ResampledBy
 
 HOURS_PER_DAY = 24.0
+RATES_KEPT = 128
+"""Rates kept by what they are of: one report asks three times for most of its own."""
 PROJECTION_GPUS = tuple(2**k for k in range(3, 18))
 """Job sizes of the default projection: 8, 16, ..., 131,072 GPUs."""
 
@@ -171,7 +174,16 @@ def failure_rate(
     weeks = np.zeros(len(counts)) if days is None else weeks_of(days).astype(np.float64)
     validate.same_length(days=weeks, exposure_by_day=exposure)
     order = np.lexsort((exposure, counts, weeks))  # or sums would depend on the days' order
-    counts, exposure, weeks = counts[order], exposure[order], weeks[order]
+    in_order = (each[order].tobytes() for each in (counts, exposure, weeks))
+    return _rate_of_days(*in_order, conf_level, seed)
+
+
+@lru_cache(maxsize=RATES_KEPT)
+def _rate_of_days(
+    counted: bytes, exposed: bytes, in_weeks: bytes, conf_level: float, seed: int
+) -> RateEstimate:
+    """The same of arrays as their bytes, by which it is kept."""
+    counts, exposure, weeks = (np.frombuffer(each) for each in (counted, exposed, in_weeks))
     n, total = int(counts.sum()), float(exposure.sum())
     garwood = poisson_rate(n, total, conf_level)
     _, of_week = np.unique(weeks, return_inverse=True)

@@ -19,8 +19,8 @@ import streamlit as st
 
 from app.ask import FEW, ahead
 from data.current import read_current
-from data.site import site_version
 from data.site_changes import changes
+from data.site_file import site_version
 from data.state import State
 from data.store import Store
 

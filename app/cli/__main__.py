@@ -1,7 +1,5 @@
 """`python -m app.cli` is `faultline`."""
 
-import sys
+from app.cli import program
 
-from app.cli import main
-
-sys.exit(main())
+program()

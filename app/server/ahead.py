@@ -22,7 +22,7 @@ from app.ask import ahead
 from app.words import menu
 from data.current import read_current
 from data.errors import DataError
-from data.site import site_version
+from data.site_file import site_version
 from data.state import State
 
 SCRIPT = Path(__file__).resolve().parents[1] / "main.py"

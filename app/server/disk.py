@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from app.alerts import exposition
 from data.current import read_current
 from data.errors import DataError
-from data.site import site_version
+from data.site_file import site_version
 from data.state import State
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.patterns import lazily
 from data.ingest.formats.text_columns import literal
 from data.ingest.reader import Rejected, Rejections
 from data.tables import records
@@ -44,7 +45,7 @@ SUSPECT = (
 """What each text that holds a secret holds too, in letters of any case: a cheap test for nearly
 all texts. Written so that RE2 (DuckDB, Arrow) and Python read it alike."""
 
-_FORMS = re.compile(
+_FORMS = lazily(
     r"\b(?:A(?:KI|SI|GP|ID|RO)A[A-Z0-9]{16}\b"  # AWS
     r"|AIza[\w-]{35,}|ya29\.[\w.-]{20,}|GOCSPX-[\w-]{20,}"  # Google
     r"|(?:hf|api_org)_[A-Za-z0-9]{30,}"  # Hugging Face
@@ -56,18 +57,18 @@ _FORMS = re.compile(
     r"|[sr]k_live_[A-Za-z0-9]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}"
     r"|eyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*){0,3})"  # JSON Web Token
 )
-_PRIVATE_KEY = re.compile(
+_PRIVATE_KEY = lazily(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     r"(?=[\s\\nr\"',+]*(?:[A-Za-z0-9+/]{16}|Proc-Type|Version))[^-]*+(?:-(?!----)[^-]*+)*+"
     r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
 )
 _PLACES = (
     # name:password@host, and one token before the @
-    (re.compile(r"(://[^\s/:@\"']{0,100}:)(?!\[masked\]@)[^\s/\"']{1,300}@"), r"\1" + MASK + "@"),
-    (re.compile(r"(://)[A-Za-z0-9_-]{20,300}@"), r"\1" + MASK + "@"),
-    (re.compile(r"(hooks\.slack\.com/services/)[\w/]{10,}", re.IGNORECASE), r"\1" + MASK),
+    (lazily(r"(://[^\s/:@\"']{0,100}:)(?!\[masked\]@)[^\s/\"']{1,300}@"), r"\1" + MASK + "@"),
+    (lazily(r"(://)[A-Za-z0-9_-]{20,300}@"), r"\1" + MASK + "@"),
+    (lazily(r"(hooks\.slack\.com/services/)[\w/]{10,}", re.IGNORECASE), r"\1" + MASK),
     (
-        re.compile(
+        lazily(
             r"([?&;](?:sig|signature|x-(?:amz|goog)-(?:signature|security-token|credential)"
             r"|access_token|auth)=)(?!\[masked\])[^&\s\"'<>]{4,}"
             r"|(\bsig=)[A-Za-z0-9%+/_-]{20,}={0,2}",
@@ -76,7 +77,7 @@ _PLACES = (
         lambda found: (found[1] or found[2]) + MASK,
     ),
     (
-        re.compile(
+        lazily(
             r"(\bauthorization\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?"
             r"(?:basic|bearer|token|digest|negotiate|apikey)\s+)(?!\[masked\])[^\s\"',;\\]+",
             re.IGNORECASE,
@@ -84,17 +85,17 @@ _PLACES = (
         r"\1" + MASK,
     ),
     (
-        re.compile(r"(\bbearer\s+)(?=[A-Za-z._~+/-]{0,60}\d)[A-Za-z0-9._~+/-]{12,}=*", re.I),
+        lazily(r"(\bbearer\s+)(?=[A-Za-z._~+/-]{0,60}\d)[A-Za-z0-9._~+/-]{12,}=*", re.I),
         r"\1" + MASK,
     ),
-    (re.compile(r"(\bBasic\s+)(?=[A-Za-z+/]{0,60}[\d=])[A-Za-z0-9+/]{12,}={0,2}"), r"\1" + MASK),
+    (lazily(r"(\bBasic\s+)(?=[A-Za-z+/]{0,60}[\d=])[A-Za-z0-9+/]{12,}={0,2}"), r"\1" + MASK),
     (
-        re.compile(r"((?:\bset-)?\bcookie:\s*)(?=[\w.-]+=)[^\"'\r\n]+", re.IGNORECASE),
+        lazily(r"((?:\bset-)?\bcookie:\s*)(?=[\w.-]+=)[^\"'\r\n]+", re.IGNORECASE),
         r"\1" + MASK,
     ),
-    (re.compile(r"(\bwandb[. ]login\b.{0,60}?)\b[0-9a-f]{40}\b"), r"\1" + MASK),
+    (lazily(r"(\bwandb[. ]login\b.{0,60}?)\b[0-9a-f]{40}\b"), r"\1" + MASK),
     (
-        re.compile(
+        lazily(
             r"(\bsshpass\s+-p\s*|\bdocker\s+login\b[^|;&\n]{0,200}?\s-p[ =]?"
             r"|\bmysql(?:dump|admin)?\b[^|;&\n]{0,200}?\s-p"
             r"|\bcurl\b[^|;&\n]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:)"
@@ -119,13 +120,13 @@ _QUOTED = r"(?P<quote>\\{0,3}[\"'])(?P<quoted>(?:(?!(?P=quote))[^\n]){1,2000})(?
 _OPTION = re.compile(
     rf"{_NAME}(?P<between>=|\s{{1,3}}(?!-))(?:{_QUOTED}|(?P<bare>[^\s\"']\S*))", re.IGNORECASE
 )
-_BEFORE_OPTION = re.compile(r"(?<![\w-])--?[\w.-]{0,60}\Z")
-_NAMED = re.compile(
+_BEFORE_OPTION = lazily(r"(?<![\w-])--?[\w.-]{0,60}\Z")
+_NAMED = lazily(
     rf"{_NAME}(?P<between>\\{{0,3}}[\"']?\]?\s{{0,3}}(?:=>?|:)\s{{0,3}}[bru]?)"
     rf"(?:{_QUOTED}|(?P<bare>[^\s\"',;&|()<>{{}}\[\]]+))",
     re.IGNORECASE,
 )
-_NOTHING = re.compile(
+_NOTHING = lazily(
     r"\[masked\].*|(?i:none|null|nil|true|false|undefined|unset|n/a|str|string|bytes|int|bool|self"
     r"|optional|required|redacted|hidden|masked|not|is|was|or|and)[,;]?|[*.#-]+|x{3,}|\d{1,3}"
     r"|\$\{?\w+\}?|\$\(.*|%\(?\w+\)?s?|<[^<>]*>|\{+[^{}]*\}+"  # a variable's name, a place to fill
@@ -133,15 +134,15 @@ _NOTHING = re.compile(
     re.DOTALL,
 )
 """Values that are no secret, whatever their name."""
-_OF_AWS = re.compile(r"[A-Za-z0-9/+]{40}")
+_OF_AWS = lazily(r"[A-Za-z0-9/+]{40}")
 _FIRST_WORDS = (
     "pass", "pwd", "secret", "credential", "api", "access", "account", "private", "auth", "encrypt",
     "signing", "shared", "license", "wandb", "hf", "_auth", "token",
 )  # fmt: skip
 """What names begin with: they are sought by these, since a pattern tried at each sign of a line
 costs thirty times as much."""
-_BEGIN_OF_LINE = re.compile(r"(?:^|\n)(?:export |declare -x |[\s-]+)?[\w.-]*\Z")
-_END_OF_LINE = re.compile(r"\s*(?:$|[\r\n])")
+_BEGIN_OF_LINE = lazily(r"(?:^|\n)(?:export |declare -x |[\s-]+)?[\w.-]*\Z")
+_END_OF_LINE = lazily(r"\s*(?:$|[\r\n])")
 _LONG_TOKEN, _TOKEN = 16, 8
 _FREE = ("text", "job", "nested")
 """What a table says of columns in which anybody may have written anything."""
@@ -330,10 +331,10 @@ def _is_secret(found: re.Match[str], value: str) -> bool:
     return True
 
 
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
-_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
-_KEY_LINE = re.compile(r"(?<![^\s:|>\]])[A-Za-z0-9+/]+={0,2}\s*$")
-_KEY_HEADER = re.compile(r"(?:^|\s)(?:Proc-Type|DEK-Info|Version): |^\s*$")
+_KEY_BEGINS = lazily(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_ENDS = lazily(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_LINE = lazily(r"(?<![^\s:|>\]])[A-Za-z0-9+/]+={0,2}\s*$")
+_KEY_HEADER = lazily(r"(?:^|\s)(?:Proc-Type|DEK-Info|Version): |^\s*$")
 _LEAST_OF_KEY = 16
 """Signs of a line that may be of a key, where its end is not there to say so."""
 _MOST_LINES_OF_KEY = 500

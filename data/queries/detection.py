@@ -16,6 +16,7 @@ from data.queries.exposure import (
     node_failures_of,
 )
 from data.queries.verdict_sums import verdicts_alike
+from data.running_time import DAY_US, day_of
 
 if TYPE_CHECKING:
     from analytics.frames import Columns
@@ -51,7 +52,8 @@ def _evidence(store: Store, _: Selection) -> Columns:
               OR source = 'node_failures'
                 AND cluster IN (SELECT cluster FROM clusters WHERE basis = 'node_failures'))
             UNION ALL
-            SELECT cluster, 'job_logs', CAST(CAST(failed_at AS DATE) AS TIMESTAMP) AS day, false
+            SELECT cluster, 'job_logs',
+              make_timestamp({day_of("epoch_us(failed_at)")} * {DAY_US}) AS day, false
             FROM failures LEFT JOIN (
               SELECT cluster, attempt_key, true AS logged FROM log_verdicts
             ) USING (cluster, attempt_key)

@@ -121,7 +121,7 @@ OF_RATED_SIZE = """CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpu
 """Condition for attempts of a size that is asked for and has exposure."""
 
 
-def in_the_rate(selection: Selection) -> str:
+def _in_the_rate(selection: Selection) -> str:
     """Condition on `failed_attempt` and `clusters` for attempts that can count in a rate: they have
     exposure.
 
@@ -142,7 +142,7 @@ failure AS (
     basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, timezone, node, domain,
     node_lost, start_at AS failed_start_at, account AS failed_account
   FROM failed_attempt JOIN clusters USING (cluster)
-  WHERE {FAILED_BY[selection.definition]} AND {in_the_rate(selection)})
+  WHERE {FAILED_BY[selection.definition]} AND {_in_the_rate(selection)})
 """
 
 
@@ -335,17 +335,21 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
             held AS NOT MATERIALIZED (
               FROM job_nodes {chosen} WHERE start_at IS NOT NULL AND {_HELD.where(selection)}),
             rest AS (
-              SELECT held.* REPLACE (coalesce(end_at, as_of_at) AS end_at), end_at IS NULL AS runs
-              FROM held JOIN clusters USING (cluster)
-              WHERE end_at IS NULL OR (held.n_gpus IS NULL AND basis = 'gpu_time')),
+              SELECT *, {_RUN_US} AS run_us FROM (
+                SELECT held.* REPLACE (coalesce(end_at, as_of_at) AS end_at),
+                  end_at IS NULL AS runs
+                FROM held JOIN clusters USING (cluster)
+                WHERE end_at IS NULL OR (held.n_gpus IS NULL AND basis = 'gpu_time'))),
             part AS (
               SELECT cluster, node, sum(n_gpus * {_RUN_US}) AS gpu_us, sum({_RUN_US}) AS node_us
               FROM held WHERE end_at IS NOT NULL GROUP BY cluster, node
               UNION ALL
-              SELECT cluster, node,
-                coalesce(rest.n_gpus * run_us, jobs.n_gpus * run_us // nullif(n_nodes, 0)),
+              SELECT cluster, node, n_gpus * run_us, CASE WHEN runs THEN run_us END
+              FROM rest WHERE n_gpus IS NOT NULL
+              UNION ALL
+              SELECT cluster, node, jobs.n_gpus * run_us // nullif(n_nodes, 0),
                 CASE WHEN runs THEN run_us END
-              FROM (SELECT *, {_RUN_US} AS run_us FROM rest) rest
+              FROM (SELECT * EXCLUDE (n_gpus) FROM rest WHERE n_gpus IS NULL)
               JOIN jobs USING (cluster, attempt_key)
               {_OF_LOGGED if logged else ""}),
             whole AS (

@@ -25,7 +25,6 @@ from data.queries.exposure import (
     repair_minutes,
     runs,
 )
-from data.site import load_site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,18 +92,21 @@ def _counted(
     store: Store, selection: Selection, failed: Columns, by_day: Columns
 ) -> CountedFailures:
     """The failures of `by_day` by domain; those of a failure log by the cause that it states."""
-    by_domain, known = Counter(failed["domain"].tolist()), load_site(store.root).causes
+    by_domain = Counter(failed["domain"].tolist())
     logged: list[Any] = []
     if store.n_rows("node_failures"):
+        from data.site import load_site  # here: most stores have no failure log
+
         logged = store.rows(
             f"""SELECT source, cause, subcause, count(*) FROM node_failures
                 WHERE cluster IN (SELECT unnest($rated)) AND {node_failures_of(selection)}
                 GROUP BY ALL""",
             selection.parameters | {"rated": sorted(set(by_day["cluster"].tolist()))},
         )
-    causes = known.causes_stated((source, cause, sub) for source, cause, sub, _ in logged)
-    for *labels, n in logged:
-        by_domain[known.domain_of(causes[tuple(labels)])] += n
+        known = load_site(store.root).causes
+        causes = known.causes_stated((source, cause, sub) for source, cause, sub, _ in logged)
+        for *labels, n in logged:
+            by_domain[known.domain_of(causes[tuple(labels)])] += n
     return CountedFailures(
         by_domain={domain: by_domain[domain] for domain in DOMAINS},
         lost_node=int(failed["node_lost"].sum()),

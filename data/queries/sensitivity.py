@@ -38,17 +38,17 @@ def judged_days(store: Store, selection: Selection) -> Columns:
     known without jobs count by every definition: their source names them so; those that hit
     something else by the default one alone.
     """
+    verdicts = verdicts_alike(store, selection)
     counts = ", ".join(
         f"CAST(coalesce(sum(n_attempts) FILTER ({condition}), 0) AS BIGINT) AS {name}"
         for name, condition in _COUNTS.items()
     )
-    verdicts = verdicts_alike(store, selection)
     judged = store.columns(
         f"""WITH {verdicts.tables}
             SELECT cluster, day - DATE '1970-01-01' AS day, {counts}
             FROM alike JOIN clusters USING (cluster)
             WHERE ({" OR ".join(_COUNTS.values())}) AND {OF_RATED_SIZE}
-            GROUP BY ALL ORDER BY ALL""",
+            GROUP BY cluster, day ORDER BY cluster, day""",
         verdicts.parameters,
     )
     nodes = node_failures(store, replace(selection, definition=DEFINITION))

@@ -65,10 +65,9 @@ def whole_days(store: Store, selection: Selection, least: int) -> WholeDays:
     return NONE if until - first < least else WholeDays(first, until, begun_at, ended_at)
 
 
-def _zones(store: Store) -> tuple[str | None, ...]:
+def _zones(store: Store) -> set[str | None]:
     """Zones of the clusters."""
-    found = store.rows("SELECT DISTINCT timezone FROM clusters ORDER BY ALL")
-    return tuple(zone for (zone,) in found)
+    return {zone for (zone,) in store.rows("SELECT timezone FROM clusters")}
 
 
 def _begins(zones: Iterable[str | None], times: Sequence[datetime]) -> tuple[int, int]:

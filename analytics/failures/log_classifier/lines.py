@@ -13,12 +13,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.days import DAY
+from analytics.patterns import lazily
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE"
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ANSI = lazily(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _LONGEST, _LONGEST_RECORD = 4_000, 200_000
 """Characters of a line, and of a JSON record, that are looked at: half of them at its end, where
 an exception follows a bar of progress."""
@@ -32,7 +33,7 @@ _RANK = r"(?:rank|default|local_rank|worker|proc)[ =:_]?\d+"
 
 _DATE = r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[-/]\d\d(?:[-/]\d{2,4})?)"
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|\ ?[+-]\d\d:?\d\d|\ UTC)?"
-_PREFIX = re.compile(
+_PREFIX = lazily(
     rf"""
     (?P<rank>\[{_RANK}\]:?\ ?|{_RANK}:\ ?                          # torchrun
       |\ {{0,5}}\d{{1,5}}:\ (?=\D|{_DATE}|{_CLOCK})|\ {{0,5}}\d{{1,5}}:(?=\s*$)      # srun --label
@@ -69,7 +70,7 @@ _PREFIX = re.compile(
     """,
     re.VERBOSE,
 )
-_SAYS_WARNING = re.compile(r"\S{0,40}\s?\bwarn(?:ing)?\b\s?[:>\]]", re.IGNORECASE)
+_SAYS_WARNING = lazily(r"\S{0,40}\s?\bwarn(?:ing)?\b\s?[:>\]]", re.IGNORECASE)
 _LEVEL_GROUPS = ("level", "letter", "torch", "absl", "boxed", "barred", "padded", "nemo")
 _MOST_PREFIXES = 8
 
@@ -231,36 +232,36 @@ def _any_number(prefix: str) -> str:
     return re.sub(r"\d+", r"\\d+", re.escape(prefix))
 
 
-_COMMAND = re.compile(r"(?:\++|\$) \S")
-_SHOWS_A_TEXT = re.compile(
+_COMMAND = lazily(r"(?:\++|\$) \S")
+_SHOWS_A_TEXT = lazily(
     r"(?:\++|\$) (?:cat|head|tail|sed|less|more|nl|bat)\b.*"
     r"(?:\.(?:md|rst|sh|bash|py|ya?ml|toml|cfg|conf|ini|sbatch|slurm)\b|readme|runbook|faq\b)"
 )
-_HISTORY = re.compile(
+_HISTORY = lazily(
     r"\b(?:nodes?|hosts?|gpus?|drain\w*|repair\w*|health|hardware|tickets?)\b.*\bhistory\b"
     r"|\bhistory of\b.*\b(?:nodes?|hosts?|gpus?)\b"
     r"|\b(?:last|past|recent|previous|earlier)\s+(?:drains?|repairs?|(?:node|gpu|health) events)\b"
 )
 _LONGEST_HISTORY = 20
-_SAMPLE = re.compile(
+_SAMPLE = lazily(
     r"^\W*(?:\w+\]\s*)?(?:-{3,}|={3,})?\s*"
     r"\b(?:samples?|generations?|rollouts?|completions?|examples?|transcripts?|captured|row \d*"
     r"|ejemplos?|muestras?|beispiele?|exemples?|生成例|サンプル|样本|样例|샘플|예시)(?:\b|(?=[^a-z]))"
     r".{0,30}(?:-{3,}|={3,})"
 )
-_EARLIER_ATTEMPT = re.compile(
+_EARLIER_ATTEMPT = lazily(
     r"^\W*(?:\w+\]\s*)?(?:previous |last |prior )?attempt\b.{0,60}"
     r"\b(?:fail|end|died|crash|exit|abort)\w*.{0,60}$"
 )
-_TURN = re.compile(r"<\|(?:im_start|start_header_id|user|assistant|begin_of_text)\|>|\[inst\]")
-_TURN_ENDS = re.compile(r"<\|(?:im_end|eot_id|end|endoftext)\|>|\[/inst\]|</s>", re.IGNORECASE)
-_RULE = re.compile(r"-{3,}|={3,}")
-_ENDS_SAMPLE = re.compile(
+_TURN = lazily(r"<\|(?:im_start|start_header_id|user|assistant|begin_of_text)\|>|\[inst\]")
+_TURN_ENDS = lazily(r"<\|(?:im_end|eot_id|end|endoftext)\|>|\[/inst\]|</s>", re.IGNORECASE)
+_RULE = lazily(r"-{3,}|={3,}")
+_ENDS_SAMPLE = lazily(
     r"-{3,}|={3,}|^\s*$|\d(?:it/s|s/it)\b|\d%\||\b(?:PASSED|FAILED)\b|^s(?:lurmstepd|run):"
 )
 _LONGEST_SAMPLE = 60
 
-_RETOLD = re.compile(
+_RETOLD = lazily(
     r"\b(?:previous|last|prior|earlier) (?:attempt|run|try|job|launch|incarnation)\b.{0,40}"
     r"\b(?:fail|died?|crash|end|exit|abort|kill|stop)"
     r"|^#(?! a fatal error| out of bounds values)"  # a comment
@@ -293,7 +294,7 @@ _RETOLD = re.compile(
     r"\.(?:txt|jsonl|csv|tsv|md)(?: \([^)]*\))?$",
     re.IGNORECASE,
 )
-_SPEAKS_OF = re.compile(
+_SPEAKS_OF = lazily(
     r"""
     ^\W*(?:\[[\w -]*\]\s*)?(?:
         e\.?g\b|patterns?\b|regex\w*\b|title\b|subject\b|description\b(?!:)|docs?\b|faq\b|examples?\b
@@ -312,25 +313,25 @@ _SPEAKS_OF = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_ADVICE = re.compile(
+_ADVICE = lazily(
     r"\b(?:this|it|which) (?:can|may|could|might|usually|often|typically) "
     r"(?:happens?|occurs?)\b.*"
     r"|\b(?:potential|possible|common|likely) (?:root )?(?:causes?|reasons?)\b.*"
     r"|(?<![\w.])(?:is|are|was|were|did|does|do|what|why|how|has|have|can|could)\b[^.:;()]*\?\W*$",
     re.IGNORECASE,
 )
-_IN_QUOTES = re.compile(
+_IN_QUOTES = lazily(
     r"""(?<![=:\w])(?<![=:]\ )"[^"]{4,}"(?!\s*:)      # not a key of JSON, nor a value
       |`[^`]{4,}`|(?:(?<=\[)|(?<=,\ ))'[^']{4,}'(?!\s*:)  # not an apostrophe
     """,
     re.VERBOSE,
 )
-_REPORTS = re.compile(
+_REPORTS = lazily(
     r"(?:error|exception|caught|raised|failed with|message|reason|because of|critical|warning|alert"
     r"|asserted|severity|sev=\S+|event(?: \S+)?|\bfqx\w+)\W*$",
     re.IGNORECASE,
 )
-_FILE_NAME = re.compile(r"[\w./-]*_[\w./-]*\.(?:txt|jsonl|csv|tsv|md|ya?ml|ipynb)\b")
+_FILE_NAME = lazily(r"[\w./-]*_[\w./-]*\.(?:txt|jsonl|csv|tsv|md|ya?ml|ipynb)\b")
 
 
 def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
@@ -435,7 +436,7 @@ def is_spoken_of(text: str) -> bool:
     return _SPEAKS_OF.search(text) is not None
 
 
-_RAISED = re.compile(r"> (?:Traceback|  File |(?:\w+\.)*\w+Error: )")
+_RAISED = lazily(r"> (?:Traceback|  File |(?:\w+\.)*\w+Error: )")
 """Lines of an exception that a logger sets off with a sign."""
 
 

@@ -26,6 +26,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
+from analytics.patterns import lazily
+
 ROLES = ("root", "fault", "symptom", "cascade", "end", "sign", "teardown", "mended")
 _TABLES = ("gpu", "fabric", "host", "storage", "scheduler", "program")
 _PACKAGE = "analytics.failures.log_classifier"
@@ -251,7 +253,7 @@ def _python_types(document: dict[str, Any]) -> PythonTypes:
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return lazily(pattern, re.IGNORECASE)
 
 
 def _document(name: str) -> dict[str, Any]:

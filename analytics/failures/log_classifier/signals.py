@@ -30,46 +30,47 @@ from analytics.failures.log_classifier.tracebacks import (
 )
 from analytics.failures.taxonomy import taxonomy
 from analytics.failures.xid import SxidEntry, XidEntry, sxid_entries, xid_entries
+from analytics.patterns import lazily
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _HEADER = "traceback (most recent call last)"
-_CODE = re.compile(
+_CODE = lazily(
     r'^\s+(?:raise|except|return|assert|if|elif|def|class|with|for|while|await|self\.)\b|^\s*File "'
 )
 _SOON = 3
-_AGAIN = re.compile(
+_AGAIN = lazily(
     r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+|\bfalling back\b"
     r"|\b(?:training|run|job) goes on\b"
     r"|\b(?:(?:un|not )available|not installed|disabled|not found|missing), (?:using|skipping)\b",
     re.IGNORECASE,
 )
-_EXITED = re.compile(r"\bexit(?:ed|s|ing)?\b|requeue|resubmit", re.IGNORECASE)
-_XID = re.compile(
+_EXITED = lazily(r"\bexit(?:ed|s|ing)?\b|requeue|resubmit", re.IGNORECASE)
+_XID = lazily(
     r"(?<![s-])xid(?:_errors?)?\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(?:errors?|codes?|events?|detected|number)?"
     r"\s*[:=#]?\s*(\d{1,3})\b",
     re.IGNORECASE,
 )
-_SXID = re.compile(r"sxid\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(\d{5})\b", re.IGNORECASE)
-_REPORTED = re.compile(r"NVRM: Xid \(|nvidia-nvswitch\d*:? SXid \(")
+_SXID = lazily(r"sxid\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(\d{5})\b", re.IGNORECASE)
+_REPORTED = lazily(r"NVRM: Xid \(|nvidia-nvswitch\d*:? SXid \(")
 _CLEANUP = frozenset({43, 45})  # the driver stops channels of a process that is gone
 _GPU_ALSO = (("gpu_fault", 0.3, "this XID comes from a defective GPU as well"),)
-_DENIED = re.compile(
+_DENIED = lazily(
     r"[,;(] ?(?:and |but |with )?(?:no|without|zero) (?:\w+(?: or |[ /])){0,3}"
     r"(?:ecc|s?xids?|errors?|faults?|counts?|events?)(?: (?:reported|logged|seen|counted))?"
     r"(?=[,;:)]|$)",
     re.IGNORECASE,
 )
 """A clause such as `, no ECC or Xid reported` beside what a line does report."""
-_ADVISED = re.compile(r"(?<=[.;]) (?:recommended )?action:\s.*", re.IGNORECASE)
+_ADVISED = lazily(r"(?<=[.;]) (?:recommended )?action:\s.*", re.IGNORECASE)
 """What an event log tells to do."""
 _GIVEN_UP = frozenset({"non_finite_loss"})
 """Causes for which a run gives up and yet ends with exit code 0."""
-_LSF = re.compile(r"TERM_[A-Z]+: |\s*Reason:\s+OOMKilled")
+_LSF = lazily(r"TERM_[A-Z]+: |\s*Reason:\s+OOMKilled")
 """What LSF and Kubernetes say of the end of a job, above its output."""
 _LEAST_MESSAGE = 12
-_OF_THE_SYSTEM = re.compile(
+_OF_THE_SYSTEM = lazily(
     r"\b(?:slurm\w*|srun|nodes?|nccl|rccl|ib|mlx\S*|gpus?|drivers?|pmix|mount\w*|daemon|cuda|device"
     r"|kernel|connect\w*|socket|server|service|timed? ?out|network|rank|worker|process|exit\w*)\b",
     re.IGNORECASE,
