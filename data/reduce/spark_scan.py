@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import io
 from itertools import zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
-
-import zstandard
 
 from data.errors import SourceError
 from data.ingest.readers.metrics.dcgm import INFINITE, NAN
 from data.ingest.readers.metrics.metric_samples import BLANK, BLANKS
 from data.reduce.columns import columns_of
 from data.reduce.engine import REJECTED, SKIPPED
-from data.reduce.inputs import CSV, JSON, PARQUET, unpacked
+from data.reduce.inputs import CSV, JSON, PARQUET, bytes_of, unpacked
 from data.reduce.spark_session import reason_of, spark_errors
 
 if TYPE_CHECKING:
@@ -50,12 +47,12 @@ def likeness(partition: Partition) -> str:
     if partition.form == JSON:
         return partition.path
     try:
-        if partition.form == PARQUET:
-            return str(pq.read_schema(partition.path).remove_metadata())
-        with Path(partition.path).open("rb") as packed:
+        with bytes_of(partition) as packed:
+            if partition.form == PARQUET:
+                return str(pq.read_schema(packed).remove_metadata())
             text = io.TextIOWrapper(unpacked(partition, packed), "utf-8", "replace")
             return text.readline(_LONGEST_LINE)
-    except (OSError, EOFError, pa.ArrowException, zstandard.ZstdError):
+    except (SourceError, pa.ArrowException):
         return partition.path  # Spark says what is wrong
 
 
