@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -25,10 +27,11 @@ from data.reduce.running import Reduced, Request
 from tests.data.reduce import accounts
 from tests.data.reduce.events import events
 from tests.data.reduce.local_times import LOCAL
-from tests.data.reduce.samples import content, samples, written
-from tests.spark_master import free_port
+from tests.data.reduce.samples import content, same, samples, written
+from tests.spark_master import free_port, skip_without_spark
 from tests.storages import S3, Folder, Storage, environment, put_all, s3_server
 
+ROOT = Path(__file__).parents[3]
 MIDNIGHT = pd.Timestamp("2026-01-06", tz="UTC")
 
 
@@ -325,3 +328,54 @@ def test_an_estimate_reads_the_begin_of_a_text_and_the_footers_of_parquet(
     assert (told["files"], told["sample_rows"]) == (2, 1_000)
     assert told["rows_estimated"] == pytest.approx(900_000, rel=0.1)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.service
+@pytest.mark.filterwarnings("ignore")
+def test_spark_without_a_connector_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame
+) -> None:
+    skip_without_spark()
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    storage = Folder(tmp_path / "storage", monkeypatch)
+    address = storage.put(written(frame, tmp_path / "a.parquet"), "a.parquet")
+    with pytest.raises(
+        DataError, match=r"^Spark has no connector of s3a://: add .* DuckDB needs none"
+    ):
+        reduced(tmp_path / "out", address, engine="spark")
+    manifest = load(tmp_path / "out")
+    assert manifest is not None
+    assert manifest.inputs == {}
+
+
+VIEW = "fs.s3a.impl=org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
+"""Gives Hadoop's view of a folder the name of the connector of S3, which no package of Python has."""
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("kind", KINDS)
+def test_spark_takes_objects_by_the_addresses_that_duckdb_takes(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, kind: str
+) -> None:
+    """What its connector does is not tried here: the same files lie on the server and in a folder."""
+    skip_without_spark()
+    folder, storage = given(kind, tmp_path / "in", frame), S3(port, monkeypatch)
+    for path in folder.glob("*[[]1[]]*"):  # which Spark takes for a pattern, on disk too
+        path.rename(path.with_name(path.name.replace("[1]", "")))
+    for path in folder.glob("*.zst"):  # which Spark reads where Hadoop's own library lies beside it
+        path.unlink()
+    address = put_all(storage, folder, f"spark-{kind}")
+    by_duckdb = reduced(tmp_path / "duckdb", address, kind=kind)
+    settings = (VIEW, f"fs.viewfs.mounttable.bucket.link./spark-{kind}=file://{folder}")
+    told = " ".join(f"--conf spark.hadoop.{each}" for each in settings)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{told} pyspark-shell")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    out = tmp_path / "spark"
+    command = ("reduce", kind, address, "--out", out, "--engine", "spark", "--master", "local[2]")
+    subprocess.run([sys.executable, "-m", "app.cli", *command], check=True, cwd=ROOT)
+    manifest = load(out)
+    assert manifest is not None
+    assert manifest.inputs == by_duckdb.manifest.inputs
+    for one in KINDS[kind].files:
+        if by_duckdb.manifest.files(one):
+            same(content(out, one), content(tmp_path / "duckdb", one))
