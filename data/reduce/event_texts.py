@@ -48,7 +48,7 @@ def unfold(partition: Partition, path: Path, zone: str, cluster: str | None) -> 
     options = Options(cluster=cluster, default_cluster="", timezone=None if zone == "UTC" else zone)
     with (
         TemporaryDirectory() as folder,
-        on_disk(partition, Path(folder)) as file,
+        on_disk(partition, path.parent) as file,
         opened(str(file), Path(folder), called=partition.path, partial=False) as found,
         without_long_lines(found, options.limits, Path(folder)) as source,
         duckdb.connect() as connection,

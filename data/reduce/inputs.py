@@ -83,10 +83,10 @@ def partitions(names: Sequence[str], out: Path, forms: Forms = TABLES) -> list[P
             f"{out}: is an address: the reduction is written to a folder, on disk or mounted: "
             "give its path"
         )
-    addresses = [name for name in names if objects.is_address(name)]
+    addresses = {name for name in names if objects.is_address(name)}
     found = {path for name in names if name not in addresses for path in _files(name, forms)}
     found = {path for path in found if not path.is_relative_to(out.absolute())}
-    held = {one for address in addresses for one in _objects(address, forms)}
+    held = {one for name in names if name in addresses for one in _objects(name, forms)}
     if not found and not held:
         raise SourceError(f"{names[0]}: lies in the folder of the reduction: give the raw records")
     told = [(path, path.stat()) for path in sorted(found)]

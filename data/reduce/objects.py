@@ -97,8 +97,14 @@ def stream(address: str) -> BinaryIO:
 
 def copy(address: str, path: Path) -> None:
     """Writes an object to a file."""
-    with stream(address) as source, path.open("wb") as target:
-        shutil.copyfileobj(source, target, _AT_ONCE)
+    try:
+        with stream(address) as source, path.open("wb") as target:
+            shutil.copyfileobj(source, target, _AT_ONCE)
+    except OSError as error:  # of the file: what the storage says is told otherwise
+        raise DataError(
+            f"{address}: cannot be copied to {path.parent} ({error.strerror}): make room there, "
+            "and run it again"
+        ) from None
 
 
 class Bytes(io.RawIOBase):
@@ -251,12 +257,13 @@ def _reached(address: str) -> Iterator[None]:
         raise SourceError(f"{address}: is gone: run it again without it") from None
     except (OSError, pa.ArrowException) as error:
         reason = _REQUEST.sub("", (str(error) or type(error).__name__).splitlines()[0])[:200]
-        if _UNREACHED.search(reason):
+        fault = reason.partition("AWS Error ")[2] or reason  # what stands before it names the key
+        if _UNREACHED.search(fault):
             raise DataError(
                 f"{address}: its storage does not answer ({reason}): check the network, for s3:// "
                 "AWS_ENDPOINT_URL too, and run it again"
             ) from None
-        if _DENIED.search(reason):
+        if _DENIED.search(fault):
             raise SourceError(
                 f"{address}: is denied ({reason}): check the credentials of the environment and "
                 "what they may read"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 from typing import Any
 
 import pandas as pd
@@ -21,7 +22,7 @@ from data.reduce.estimate import estimate
 from data.reduce.inputs import LOGS, partitions
 from data.reduce.kinds import EVENTS, JOBS, KINDS, METRICS
 from data.reduce.manifest import load
-from data.reduce.objects import is_address
+from data.reduce.objects import Bytes, is_address
 from data.reduce.records import reduce_records
 from data.reduce.running import Reduced, Request
 from tests.data.reduce import accounts
@@ -182,6 +183,30 @@ def test_an_address_names_an_object_a_folder_or_a_pattern(tmp_path: Path, storag
             named(absent)
 
 
+def test_each_thread_reads_an_object_at_a_place_of_its_own(
+    tmp_path: Path, storage: Storage
+) -> None:
+    (tmp_path / "text").write_bytes(bytes(range(200)))
+    there = Bytes(storage.put(tmp_path / "text", "text"))
+    begun, done = Barrier(2), Barrier(2)
+
+    def elsewhere() -> None:
+        there.seek(100)
+        begun.wait()
+        done.wait()
+        read.append(there.read(2))
+
+    read: list[bytes] = []
+    other = Thread(target=elsewhere)
+    other.start()
+    begun.wait()
+    there.seek(-3, io.SEEK_END)
+    read.append(there.read(9))
+    done.wait()
+    other.join()
+    assert read == [bytes([197, 198, 199]), bytes([100, 101])]
+
+
 @pytest.mark.parametrize(
     ("address", "told"),
     [
@@ -305,6 +330,7 @@ def test_a_line_that_breaks_ends_the_run_and_the_next_one_goes_on(
     assert not [*out.glob(".aside-*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_estimate_reads_the_begin_of_a_text_and_the_footers_of_parquet(
     tmp_path: Path, storage: Storage, monkeypatch: pytest.MonkeyPatch, kind: str
