@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Parquet, CSV or JSON lines: of metrics node, metric, at, value, and gpu, labels and "
         "cluster where there are; of events node, at, check_name or xid, and message, gpu, "
         "severity and more where there are, and logs that `faultline ingest` knows; of jobs the "
-        "columns of sacct, and the text of sacct -P; files, folders and patterns",
+        "columns of sacct, and the text of sacct -P; files, folders and patterns, also of objects "
+        "(s3://bucket/day=*/part-*.parquet), by the credentials of the environment",
     )
     parser.add_argument(
         "--out",

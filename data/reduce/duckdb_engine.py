@@ -15,9 +15,10 @@ from data.metric_kinds import metric_kind
 from data.publish.schema import literal
 from data.reduce import metrics
 from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Found, Written, last_hash, surveyed
-from data.reduce.inputs import CSV, PARQUET
+from data.reduce.inputs import CSV, PARQUET, first_lines
+from data.reduce.objects import is_address
 from data.reduce.plan import HOUR_US
-from data.reduce.scan import CSV_OF_LINES, scan, shape_of, told_of
+from data.reduce.scan import CSV_OF_LINES, scan, shape_of, told_of, unread
 from data.reduce.windows import wanted_columns
 
 if TYPE_CHECKING:
@@ -72,6 +73,12 @@ class DuckDBEngine:
         self._connection.close()
         shutil.rmtree(self._aside, ignore_errors=True)
 
+    def reach(self) -> None:
+        """Lets it read objects of a storage."""
+        from data.reduce.duckdb_objects import reach
+
+        reach(self._connection, self._aside)
+
     def prepare(self, partitions: Sequence[Partition]) -> None:
         """Nothing: of each what it takes is as little."""
 
@@ -101,6 +108,8 @@ class DuckDBEngine:
     def sample(self, partition: Partition, n_rows: int) -> Partition:
         """A partition of the first rows of one, laid aside."""
         path = self._aside / "sample.parquet"
+        if partition.form != PARQUET and is_address(partition.path):
+            partition = first_lines(partition, n_rows + 1, self._aside / "sample")
         with told_of(partition.path):
             self._copy(partition, path, f" LIMIT {n_rows}")
         found = partition._replace(path=str(path), form=CSV)  # read as what a text unfolds to
@@ -317,14 +326,17 @@ def sql_of(question: Callable[..., ir.Table], *asked: str | int) -> str:
 
 def count_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> int:
     """Rows of Parquet, as the files say."""
-    ((n_rows,),) = connection.execute(
-        f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"
-    ).fetchall()
+    with told_of(paths[0] if len(paths) == 1 else f"one of {len(paths):,} files"):
+        ((n_rows,),) = connection.execute(
+            f"SELECT sum(num_rows) FROM parquet_file_metadata([{', '.join(map(literal, paths))}])"
+        ).fetchall()
     return int(n_rows)
 
 
 def failed(found: Found, error: duckdb.Error) -> DataError:
     """What to say where samples that were counted cannot be reduced."""
+    if (why := unread(error)) is not None:
+        return why
     names = ", ".join(partition.path for partition in found.partitions[:_NAMED])
     more = f" and {len(found.partitions) - _NAMED:,} more" * (len(found.partitions) > _NAMED)
     reason = str(error).splitlines()[0][:200]

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from data.reduce.engines import duckdb_engine
-from data.reduce.inputs import PARQUET, partitions, unpacked
+from data.reduce.inputs import PARQUET, bytes_of, partitions, unpacked
 from data.reduce.kinds import KINDS
 from data.reduce.running import opened
 
@@ -62,7 +62,7 @@ def estimate(request: Request) -> dict[str, Any]:
         return told
     with TemporaryDirectory() as folder:
         aside = Path(folder) / secrets.token_hex(4)
-        with closing(duckdb_engine(aside, manifest)) as engine:
+        with closing(duckdb_engine(aside, manifest, request)) as engine:
             n_rows, most_rows = _rows(engine, filled), request.most_rows or engine.most_rows
             largest = max(filled, key=lambda one: one.size)
             measured = _measured(engine, largest, Path(folder))
@@ -83,7 +83,7 @@ def _rows(engine: Sampling, new: Sequence[Partition]) -> int:
 
 def _lines(partition: Partition) -> int:
     """How many lines a text has, by those of its beginning."""
-    with Path(partition.path).open("rb") as packed:
+    with bytes_of(partition) as packed:
         text = unpacked(partition, packed)
         n_lines = text.read(_SAMPLE_BYTES).count(b"\n")
         return int(n_lines * partition.size / max(1, packed.tell()))

@@ -8,15 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-import zstandard
-
+from data.errors import SourceError
 from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.reader import Options
 from data.ingest.readers import known_readers
 from data.reduce.engine import REJECTED, SKIPPED, told_here
 from data.reduce.event_columns import part_of
 from data.reduce.events import ALIKE, SCANNED
-from data.reduce.inputs import JSON, TEXT, Partition, unpacked
+from data.reduce.inputs import JSON, TEXT, Partition, bytes_of, on_disk, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +48,8 @@ def unfold(partition: Partition, path: Path, zone: str, cluster: str | None) -> 
     options = Options(cluster=cluster, default_cluster="", timezone=None if zone == "UTC" else zone)
     with (
         TemporaryDirectory() as folder,
-        opened(partition.path, Path(folder), partial=False) as found,
+        on_disk(partition, path.parent) as file,
+        opened(str(file), Path(folder), called=partition.path, partial=False) as found,
         without_long_lines(found, options.limits, Path(folder)) as source,
         duckdb.connect() as connection,
     ):
@@ -61,7 +61,7 @@ def unfold(partition: Partition, path: Path, zone: str, cluster: str | None) -> 
 
 def beginning(partition: Partition, path: Path) -> Partition:
     """The first lines of a log, laid aside."""
-    with Path(partition.path).open("rb") as packed:
+    with bytes_of(partition) as packed:
         text = unpacked(partition, packed).read(_SAMPLED_BYTES)
     path.write_bytes(text[: text.rfind(b"\n") + 1] or text)
     return partition._replace(path=str(path), form=TEXT, size=path.stat().st_size)
@@ -71,9 +71,9 @@ def beginning(partition: Partition, path: Path) -> Partition:
 def _reader(partition: Partition) -> Reader | None:
     """The only reader of events that knows how the file begins; None where none does."""
     try:
-        with Path(partition.path).open("rb") as packed:
+        with bytes_of(partition) as packed:
             head = unpacked(partition, packed).read(_HEAD).decode("utf-8", "replace")
-    except (OSError, EOFError, zstandard.ZstdError):
+    except SourceError:
         return None
     found = [one for one in known_readers().values() if one.fills == (_TABLE,) and one.sniff(head)]
     return found[0] if len(found) == 1 else None

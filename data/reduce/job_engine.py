@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections import Counter, defaultdict
 from functools import cache
-from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import duckdb
@@ -18,7 +15,7 @@ from data.publish.schema import literal
 from data.reduce import jobs
 from data.reduce.duckdb_engine import count_of, failed
 from data.reduce.engine import Found, Surveying
-from data.reduce.inputs import PARQUET, Partition, unpacked
+from data.reduce.inputs import PARQUET, Partition, first_lines
 from data.reduce.job_choice import chosen_otherwise
 from data.reduce.job_columns import WRITTEN
 from data.reduce.job_scan import JobScan
@@ -29,6 +26,7 @@ from data.reduce.scan import told_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
+    from pathlib import Path
 
     import ibis.expr.types as ir
 
@@ -89,6 +87,12 @@ class DuckDBJobs:
         self._connection.close()
         shutil.rmtree(self._aside, ignore_errors=True)
 
+    def reach(self) -> None:
+        """Lets it read objects of a storage."""
+        from data.reduce.duckdb_objects import reach
+
+        reach(self._connection, self._aside)
+
     def prepare(self, partitions: Sequence[Partition]) -> None:
         """Nothing: each is read by itself."""
 
@@ -108,17 +112,14 @@ class DuckDBJobs:
     def sample(self, partition: Partition, n_rows: int) -> Partition:
         """A partition of the first rows of one, of a text its first lines, laid aside."""
         path = self._aside / "sample"
-        if partition.form == PARQUET:
-            with told_of(partition.path):
-                self._connection.execute(
-                    f"""COPY (SELECT * FROM read_parquet({literal(partition.path)},
-                        hive_partitioning = false) LIMIT {n_rows})
-                        TO {literal(str(path))} (FORMAT parquet)"""
-                )
-        else:
-            with Path(partition.path).open("rb") as packed, path.open("wb") as sample:
-                lines = io.BufferedReader(unpacked(partition, packed))
-                sample.writelines(islice(lines, n_rows + 1))
+        if partition.form != PARQUET:
+            return first_lines(partition, n_rows + 1, path)
+        with told_of(partition.path):
+            self._connection.execute(
+                f"""COPY (SELECT * FROM read_parquet({literal(partition.path)},
+                    hive_partitioning = false) LIMIT {n_rows})
+                    TO {literal(str(path))} (FORMAT parquet)"""
+            )
         told = path.stat()
         return Partition(str(path), partition.form, told.st_size, told.st_mtime_ns)
 

@@ -20,7 +20,7 @@ from data.ingest.formats.source import opened, without_long_lines
 from data.ingest.reader import Options, Source
 from data.ingest.readers.schedulers import sacct
 from data.publish.schema import literal
-from data.reduce.inputs import CSV, JSON, PARQUET, TEXT, Partition
+from data.reduce.inputs import CSV, JSON, PARQUET, TEXT, Partition, on_disk
 from data.reduce.job_columns import READ, known_columns
 from data.reduce.scan import json_keys, json_lines, pointer, quoted, told_of
 
@@ -93,7 +93,10 @@ class Unfolding:
     def _unfold(self, partition: Partition) -> Unfolded:
         """The same, read anew."""
         path = self._aside / f"text-{len(self._unfolded)}.parquet"
-        with opened(partition.path, self._aside) as found:
+        with (
+            on_disk(partition, self._aside) as file,
+            opened(str(file), self._aside, called=partition.path) as found,
+        ):
             lines = without_long_lines(found, self._options.limits, self._aside)
             with told_of(partition.path), lines as source:
                 delimiter = _divider(source.first_line()[1])

@@ -9,12 +9,12 @@ import shutil
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.current import sync
 from data.errors import DataError, SourceError
 from data.reduce.engine import MINUTES, NO_LAST, Engine, Found, Surveying, told_here
+from data.reduce.inputs import identity_now
 from data.reduce.keeping import Keeping, left_out, windows_of
 from data.reduce.kinds import KINDS, METRICS
 from data.reduce.manifest import Done, Manifest, load
@@ -23,6 +23,7 @@ from data.reduce.windows import MOST_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from data.reduce.inputs import Partition
     from data.reduce.kinds import Kind
@@ -259,11 +260,10 @@ def _write(
 def refuse_moved(of_day: Sequence[Partition]) -> None:
     """Refuses what was read of an input that changed meanwhile."""
     for partition in of_day:
-        try:
-            told = Path(partition.path).stat()
-        except FileNotFoundError:
-            raise SourceError(f"{partition.path}: went while it was read: run it again") from None
-        if [told.st_size, told.st_mtime_ns] != partition.identity:
+        identity = identity_now(partition)
+        if identity is None:
+            raise SourceError(f"{partition.path}: went while it was read: run it again")
+        if identity != partition.identity:
             raise SourceError(f"{partition.path}: changed while it was read: run it again")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.errors import SourceError
+from data.errors import DataError, SourceError
 from data.ingest.formats.text_columns import first_sql
 from data.ingest.readers.metrics.dcgm import INFINITE, NAN
 from data.ingest.readers.metrics.metric_samples import BLANK, BLANKS
@@ -27,6 +28,7 @@ CSV_OF_LINES = "csv of lines"
 """Form of CSV whose quoted texts hold ends of lines, which are told alike as Spark tells them."""
 _SEEN_LINES = 1_000
 """Lines by which it is known how a text of CSV is written."""
+_RAISED = re.compile(rf"^({DataError.__name__}|{SourceError.__name__}): (.+)$", re.MULTILINE)
 _BLANK = " OR ".join(f"value BETWEEN {least!r} AND {most!r}" for least, most in BLANKS)
 _VERDICT = f"""CASE WHEN node = '' THEN '{REJECTED}no node'
   WHEN metric = '' THEN '{REJECTED}no metric'
@@ -138,8 +140,18 @@ def told_of(path: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        if (why := unread(error)) is not None:
+            raise why from None
         reason = str(error).splitlines()[0][:200]
         raise SourceError(f"{path}: is damaged ({reason}): copy or write it again") from None
+
+
+def unread(error: duckdb.Error) -> DataError | None:
+    """What was raised where DuckDB read an object, of which it passes on the text; else None."""
+    found = _RAISED.search(str(error))
+    if found is None:
+        return None
+    return SourceError(found[2]) if found[1] == SourceError.__name__ else DataError(found[2])
 
 
 def rows_of(form: str, paths: Sequence[str], keys: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from functools import cache
-from os.path import normpath
 from typing import TYPE_CHECKING, Any
 
 import ibis
@@ -14,7 +13,7 @@ from data.errors import SourceError
 from data.metric_kinds import metric_kind
 from data.reduce import metrics
 from data.reduce.engine import CHANGES, HOURS, MINUTES, WINDOWS, Written, last_hash, surveyed
-from data.reduce.spark_scan import broken, by_likeness, path_of, scanned, united
+from data.reduce.spark_scan import broken, by_likeness, file_at, file_of, scanned, united
 from data.reduce.spark_session import failed, spark_errors, spark_session
 from data.reduce.windows import wanted_columns
 
@@ -104,12 +103,12 @@ class SparkEngine:
             raise broken(partitions[0], error) from None
         of_file: dict[str, list[tuple[Any, ...]]] = {self._file(one): [] for one in partitions}
         for url, *row in rows:
-            of_file[path_of(url)].append(tuple(row))
+            of_file[file_of(url)].append(tuple(row))
         return {one.path: surveyed(one.identity, of_file[self._file(one)]) for one in partitions}
 
     def _file(self, partition: Partition) -> str:
-        """The path of the file that Spark reads for a partition, as Spark names it."""
-        return normpath(partition.path)
+        """The file that Spark reads for a partition, as `file_of` tells it."""
+        return file_at(partition.path)
 
     def _alike(self, partitions: Sequence[Partition]) -> list[list[Partition]]:
         """Partitions by what they have in common."""

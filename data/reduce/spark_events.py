@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os.path import normpath
 from typing import TYPE_CHECKING, Any
 
 from data.reduce import events
@@ -10,7 +9,15 @@ from data.reduce.engine import BURSTS, NO_LAST, Written
 from data.reduce.event_columns import event_columns, judged, texts_of
 from data.reduce.event_texts import is_read_by_line, unfold
 from data.reduce.spark_engine import SparkEngine, sql_of
-from data.reduce.spark_scan import described, literal, micros_of, names_no_zone, quoted, trimmed
+from data.reduce.spark_scan import (
+    described,
+    file_at,
+    literal,
+    micros_of,
+    names_no_zone,
+    quoted,
+    trimmed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -71,9 +78,9 @@ class SparkEvents(SparkEngine):
         return [*super()._alike(tables), *([lines] if lines else [])]
 
     def _file(self, partition: Partition) -> str:
-        """The path of the file that Spark reads for a partition, as Spark names it."""
+        """The file that Spark reads for a partition, as `file_of` tells it."""
         unfolded = self._unfolded.get(partition.path)
-        return super()._file(partition) if unfolded is None else normpath(unfolded)
+        return super()._file(partition) if unfolded is None else file_at(str(unfolded))
 
     def _frame(self, partitions: Sequence[Partition]) -> Any:
         """The rows of partitions that are alike: `scanned`, `verdict`, `is_local` and `path`."""

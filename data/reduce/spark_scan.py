@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import io
 from itertools import zip_longest
-from pathlib import Path
+from os.path import normpath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
-
-import zstandard
 
 from data.errors import SourceError
 from data.ingest.readers.metrics.dcgm import INFINITE, NAN
 from data.ingest.readers.metrics.metric_samples import BLANK, BLANKS
 from data.reduce.columns import columns_of
 from data.reduce.engine import REJECTED, SKIPPED
-from data.reduce.inputs import CSV, JSON, PARQUET, unpacked
-from data.reduce.spark_session import reason_of, spark_errors
+from data.reduce.inputs import CSV, JSON, PARQUET, bytes_of, unpacked
+from data.reduce.objects import is_address
+from data.reduce.spark_session import reason_of, refuse_unconnected, spark_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,16 +49,15 @@ def likeness(partition: Partition) -> str:
     if partition.form == JSON:
         return partition.path
     try:
-        if partition.form == PARQUET:
-            schema = pq.read_metadata(partition.path).schema
-            columns = map(schema.column, range(len(schema)))
-            return str(
-                [(each.path, each.physical_type, str(each.logical_type)) for each in columns]
-            )
-        with Path(partition.path).open("rb") as packed:
+        with bytes_of(partition) as packed:
+            if partition.form == PARQUET:
+                schema = pq.read_metadata(packed).schema
+                columns = map(schema.column, range(len(schema)))
+                told = [(each.path, each.physical_type, str(each.logical_type)) for each in columns]
+                return str(told)
             text = io.TextIOWrapper(unpacked(partition, packed), "utf-8", "replace")
             return text.readline(_LONGEST_LINE)
-    except (OSError, EOFError, pa.ArrowException, zstandard.ZstdError):
+    except (SourceError, pa.ArrowException):
         return partition.path  # Spark says what is wrong
 
 
@@ -126,30 +124,39 @@ def described(session: Any, partitions: Sequence[Partition]) -> tuple[Any, dict[
     except spark_errors() as error:
         raise broken(partitions[0], error) from None
     if partitions[0].form == PARQUET:
-        types |= _nanoseconds(partitions[0].path, types)
+        types |= _nanoseconds(partitions[0], types)
     return rows, types
 
 
-def _nanoseconds(path: str, types: Mapping[str, str]) -> dict[str, str]:
+def _nanoseconds(partition: Partition, types: Mapping[str, str]) -> dict[str, str]:
     """Columns of times in nanoseconds, and their types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    with bytes_of(partition) as file:
+        schema = pq.read_schema(file)
     return {
         field.name: NANOSECONDS[field.type.tz is not None]
-        for field in pq.read_schema(path)
+        for field in schema
         if pa.types.is_timestamp(field.type) and types.get(field.name) == "bigint"
     }
 
 
 def broken(partition: Partition, error: Exception) -> SourceError:
     """What to say of a file that cannot be read."""
-    return SourceError(f"{partition.path}: is damaged ({reason_of(error)}): copy or write it again")
+    reason = reason_of(error)
+    if is_address(partition.path):
+        return SourceError(
+            f"{partition.path}: cannot be read by Spark ({reason}): check the object, and what "
+            "credentials Spark and its workers have there"
+        )
+    return SourceError(f"{partition.path}: is damaged ({reason}): copy or write it again")
 
 
 def rows_of(session: Any, partitions: Sequence[Partition]) -> Any:
     """The rows as the files have them; of texts all columns are texts."""
-    form, paths = partitions[0].form, [each.path for each in partitions]
+    form, paths = partitions[0].form, [url_of(each.path) for each in partitions]
+    refuse_unconnected(session, {urlsplit(path).scheme for path in paths if is_address(path)})
     if form == PARQUET:
         return session.read.parquet(*paths)
     if form == CSV:
@@ -169,9 +176,20 @@ def united(frames: Sequence[Any]) -> Any:
     return frames[0]
 
 
-def path_of(url: str) -> str:
-    """The path of a file as Spark names it."""
-    return unquote(urlsplit(url).path)
+def url_of(path: str) -> str:
+    """A path or address as Spark takes it, whose connector of S3 is called s3a."""
+    return path.replace("s3://", "s3a://", 1) if is_address(path) else path
+
+
+def file_of(url: str) -> str:
+    """A file as Spark names it by a URL: its path, that of an object behind its bucket."""
+    parts = urlsplit(url)
+    return unquote(parts.netloc + parts.path)
+
+
+def file_at(path: str) -> str:
+    """The same of a path or address."""
+    return path.partition("://")[2] if is_address(path) else normpath(path)
 
 
 def _separator(partition: Partition) -> str:

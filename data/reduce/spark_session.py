@@ -8,10 +8,13 @@ import signal
 import socket
 import threading
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from data.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 WAIT_S = 10.0
 """How long a master may take to answer."""
@@ -75,6 +78,28 @@ def reason_of(error: Exception) -> str:
         return type(error).__name__
     told = lines[1] if len(lines) > 1 and lines[1].startswith(":") else lines[0]
     return told.removeprefix(": ")[:200]
+
+
+def refuse_unconnected(session: Any, schemes: Collection[str]) -> None:
+    """Refuses addresses of which Spark has no connector.
+
+    Raises
+    ------
+    DataError
+        Where there is none.
+    """
+    context = session.sparkContext
+    for scheme in schemes:
+        try:
+            context._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(
+                scheme, context._jsc.hadoopConfiguration()
+            )
+        except spark_errors():
+            raise DataError(
+                f"Spark has no connector of {scheme}://: add the one of its Hadoop (for S3 "
+                "hadoop-aws, by spark.jars.packages), or leave --engine spark out: DuckDB needs "
+                "none"
+            ) from None
 
 
 def failed(error: Exception) -> DataError:

@@ -14,8 +14,6 @@ import pytest
 from data.errors import DataError, SourceError
 from data.queries.metrics import last_samples
 from data.reduce.manifest import load
-from data.reduce.records import reduce_records
-from data.reduce.running import Request
 from data.store import Store
 from tests.data.reduce.samples import (
     EVENTS,
@@ -229,15 +227,6 @@ def test_inputs_of_which_none_can_be_read_are_refused(
         (tmp_path / "a.csv").write_text(text)
     with pytest.raises(SourceError, match=reason):
         reduced(tmp_path / "out", tmp_path / "a.csv")
-
-
-@pytest.mark.parametrize("address", ["s3://bucket/a", "hdfs://host:9000/a", "abfss://a@b/c"])
-def test_object_storage_is_refused_with_what_to_do(tmp_path: Path, address: str) -> None:
-    (tmp_path / "a.csv").write_text(WRONG)
-    told = "is an address: mount the storage as a folder, or copy it to disk"
-    for given, out in (((address,), tmp_path / "out"), ((str(tmp_path),), Path(address))):
-        with pytest.raises(SourceError, match=told):
-            reduce_records(Request(given, out))
 
 
 def test_another_folder_and_another_zone_are_refused(tmp_path: Path) -> None:
