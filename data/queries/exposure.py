@@ -121,7 +121,7 @@ OF_RATED_SIZE = """CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpu
 """Condition for attempts of a size that is asked for and has exposure."""
 
 
-def _in_the_rate(selection: Selection) -> str:
+def in_the_rate(selection: Selection) -> str:
     """Condition on `failed_attempt` and `clusters` for attempts that can count in a rate: they have
     exposure.
 
@@ -142,7 +142,7 @@ failure AS (
     basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, timezone, node, domain,
     node_lost, start_at AS failed_start_at, account AS failed_account
   FROM failed_attempt JOIN clusters USING (cluster)
-  WHERE {FAILED_BY[selection.definition]} AND {_in_the_rate(selection)})
+  WHERE {FAILED_BY[selection.definition]} AND {in_the_rate(selection)})
 """
 
 
