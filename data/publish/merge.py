@@ -258,17 +258,20 @@ def _insert_job_nodes(connection: duckdb.DuckDBPyConnection, top: int) -> int:
     lists = [node_list for (node_list,) in rows]
     hosts = pa.array([_hosts(text) for text in lists], pa.list_(pa.string()))
     connection.register(
-        "host_lists", pa.table({"node_list": pa.array(lists, pa.string()), "hosts": hosts})
+        "expanded", pa.table({"node_list": pa.array(lists, pa.string()), "hosts": hosts})
+    )
+    connection.execute(  # a table: DuckDB would make them distinct for each attempt
+        """CREATE OR REPLACE TEMP TABLE host_lists AS
+           SELECT node_list, list_distinct(hosts) AS hosts FROM expanded WHERE len(hosts) > 0"""
     )
     (n_rows,) = connection.execute(
         f"""INSERT INTO job_nodes ({_JOB_NODES_COLUMNS})
             SELECT cluster, attempt_key, unnest(hosts),
               CASE WHEN n_gpus % len(hosts) = 0 THEN n_gpus // len(hosts) END, start_at, end_at
-            FROM jobs JOIN (
-              SELECT node_list, list_distinct(hosts) AS hosts FROM host_lists WHERE len(hosts) > 0
-            ) USING (node_list) WHERE jobs.rowid > {top}"""
+            FROM jobs JOIN host_lists USING (node_list) WHERE jobs.rowid > {top}"""
     ).fetchall()[0]
-    connection.unregister("host_lists")
+    connection.execute("DROP TABLE host_lists")
+    connection.unregister("expanded")
     return int(n_rows)
 
 

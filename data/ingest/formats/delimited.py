@@ -305,11 +305,9 @@ def _part_table(
 ) -> tuple[NDArray[Any], ...]:
     """The same of the lines in one block; the shape is delimiter and number of fields."""
     delimiter, n_fields = shape
-    marks = np.flatnonzero(_begins(block, delimiter) | (block == 0x0A))
-    last_marks = np.flatnonzero(block[marks] == 0x0A)
-    ends = marks[last_marks]
+    ends = np.flatnonzero(block == 0x0A)
     begins = np.concatenate(([0], ends[:-1] + 1))
-    counts = np.diff(last_marks, prepend=-1) - 1
+    counts = np.add.reduceat(_begins(block, delimiter).view(np.int8), begins, dtype=np.int32)
     returns = np.zeros(len(ends), dtype=np.int64)
     if len(places := np.flatnonzero(block == 0x0D)):
         last = (ends > begins) & (block[np.maximum(ends - 1, 0)] == 0x0D)

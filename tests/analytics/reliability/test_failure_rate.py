@@ -85,6 +85,14 @@ def test_the_rate_is_failures_over_exposure_and_the_mttf_its_inverse() -> None:
     assert found.mttf_hours.upper == pytest.approx(24.0 / found.rate.lower)
 
 
+def test_a_rate_of_the_same_days_in_another_order_is_that_of_before() -> None:
+    counts, exposure = [9, 0, 8, 1, 7, 0], [3.0, 5.0, 2.0, 4.0, 6.0, 1.0]
+    found = failure_rate(counts, exposure)
+    assert failure_rate(counts[::-1], exposure[::-1]) is found
+    assert failure_rate(counts, exposure, seed=1) is not found
+    assert failure_rate(counts, exposure, conf_level=0.5).rate.upper < found.rate.upper
+
+
 @given(days(), LEVELS)
 def test_every_interval_contains_its_value(
     case: tuple[list[int], list[float]], level: float

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from analytics.patterns import lazily
 from data.ingest.reader import RecordError
 from data.ingest.readers.logs.loose_prefix import loose_prefix
 from data.ingest.readers.logs.months import MONTH, month_of
@@ -42,7 +43,7 @@ _DATA = r'\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]'
 _FACILITIES = r"kern|user|mail|daemon|auth|authpriv|syslog|lpr|news|uucp|cron|ftp|local\d"
 _CARRIER = r"kernel|netconsole|klogd|vmunix"
 _CONSOLE = r"(?i:tty\w*\d|hvc\d|com\d|uart\d*|(?:serial|ipmi|netconsole|sol|bmc|console)[\w.-]*)"
-_FORM = re.compile(
+_FORM = lazily(
     rf"""(?:
     (?P<blank>[\s\0\ufeff]+)
   | (?P<cri>(?P<written>{_ZONED})\ std(?:out|err)\ [FP](?:\s|$))               # Kubernetes
@@ -79,13 +80,13 @@ _FORM = re.compile(
     )[\s\0\ufeff]*""",
     re.VERBOSE,
 )
-_USUAL = re.compile(
+_USUAL = lazily(
     rf"(?:(?P<iso>{_ZONED})|(?P<wall>(?:{_MONTH})\s+\d+\s\d\d:\d\d:\d\d))\ (?P<host>[\w.-]*\w)\ "
     r"kernel:\s+(?:\[\s*\d+\.\d+\]\s+)?"
 )
 """The forms of the journal and of syslog in one look, for most lines have them."""
-_TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
-_NUMBERED = re.compile(r"[a-zA-Z].*\d|\d\.\d")
+_TWO_LETTERS = lazily(r"[^\W\d_]{2}")
+_NUMBERED = lazily(r"[a-zA-Z].*\d|\d\.\d")
 """What looks like a host's name or address wherever it stands."""
 _PROSE = frozenset({
     "example", "e.g", "note", "output", "log", "see", "error", "warning", "sample", "line", "fix",
@@ -94,35 +95,33 @@ _PROSE = frozenset({
     "critical", "warn", "notice", "login", "password", "grep", "echo",
 })  # fmt: skip
 """Words before a colon that are no host's name."""
-_WRAPPED = re.compile(
+_WRAPPED = lazily(
     rf"\s*(?:{_ZONED}\ std(?:out|err)\ [FP]\ ?|[\w.-]*\w\s{{2,}}\|\s+|[\w.-]+_\d+\s\|\s+"
     r"|\[\d+,\d+\]<std(?:out|err)>:\s?)"
 )
 """What runtimes of containers put before any line."""
-_OTHER_PROGRAM = re.compile(
+_OTHER_PROGRAM = lazily(
     rf"\s*{_PRIORITY}(?:{_BARE}|{_ISO}|{_FULL}|{_UNIX}|\[\s*\d+\.\d+{_END})\s*"
     r"(?:(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s|\S+\s(?!kernel\b)\S+\s\S+\s\S+\s)"
     r"|\s*[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+:\d+\] "  # klog
 )
-_PASSED_ON = re.compile(
-    rf"(?:[:\]-]|\bfrom=\S+)\s+(?=(?:<\d{{1,3}}>(?:1\s)?)?(?:{_BARE}|{_ISO})\s)"
-)
-_KERNELS = re.compile(r"\skernel(?:\[\d+\])?:|\skernel\s-\s-\s")
-_ZONED_AT = re.compile(_ZONED)
-_PROGRAM = re.compile(r"(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s")
-_AGAIN = re.compile(
+_PASSED_ON = lazily(rf"(?:[:\]-]|\bfrom=\S+)\s+(?=(?:<\d{{1,3}}>(?:1\s)?)?(?:{_BARE}|{_ISO})\s)")
+_KERNELS = lazily(r"\skernel(?:\[\d+\])?:|\skernel\s-\s-\s")
+_ZONED_AT = lazily(_ZONED)
+_PROGRAM = lazily(r"(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s")
+_AGAIN = lazily(
     rf"(?:<[0-7]>)?\[\s*\d+\.\d{{3,9}}\]|<\d{{1,3}}>(?={_BARE}|{_ISO}|1\s)"
     r"|(?<!\d)[0-7],\d{1,20},\d{1,20},[^;]{0,80};"
     rf"|(?:{_MONTH})\s+\d{{1,2}}\s(?:\d{{4}}\s)?{_CLOCK}|(?:19|20)\d\d-\d\d-\d\d[T ]{_CLOCK}"
     rf"|\[[A-Z][a-z]{{2}}\s+{_BARE}\]"
 )
 """Where another line may begin within a line, its line end lost."""
-_LEADING = re.compile(r".{0,200}?\bkernel(?:\[\d+\])?:\s*|(?:<\d+>)?\[\s*\d+\.\d+\]\s*")
-_PROMPT = re.compile(
+_LEADING = lazily(r".{0,200}?\bkernel(?:\[\d+\])?:\s*|(?:<\d+>)?\[\s*\d+\.\d+\]\s*")
+_PROMPT = lazily(
     r"(?:(?:(?P<prompting>[\w.-]+)\s)?(?:login|[Pp]assword):"
     r"|(?:^|[\s\[])[\w.-]+@(?P<host>[\w.-]+)[^\s'\"]*(?:\s[^\s'\"]*\])?[#$%>])\s*$"
 )
-_LOGGED = re.compile(
+_LOGGED = lazily(
     rf"""\s*
     (?: <\d{{1,3}}>                                                  # dmesg -r, syslog's priority
       | kern\s*:[a-z]+\s*:                                          # dmesg -x
@@ -143,7 +142,7 @@ _LOGGED = re.compile(
     )""",
     re.VERBOSE,
 )
-_WALL = re.compile(
+_WALL = lazily(
     rf"(?:{_WEEKDAY},?\s+)?(?P<month>{MONTH})\s*(?P<day>\d+),?\s(?:(?P<year>\d{{4}})\s)?"
     rf"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
     rf"(?:\s(?P<zone>{_ZONES}))?(?:\s(?P<last_year>\d{{4}}))?"

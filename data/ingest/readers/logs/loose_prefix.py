@@ -11,11 +11,12 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from analytics.patterns import lazily
 from data.ingest.readers.logs.months import MONTH, month_of
 from data.ingest.readers.logs.prefix import LEAP_YEAR, Prefix
 
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\s?(?:Z\b|UTC\b|GMT\b|[+-]\d\d:?(?:\d\d)?))?"
-_TIME = re.compile(
+_TIME = lazily(
     rf"""\b\d{{1,2}}[ /.-](?P<month>{MONTH})[ /.-]\d{{4}}[ :T]+{_CLOCK}
     | \d{{4}}[ ](?P<year_first>{MONTH})\s+\d{{1,2}}[ ]{_CLOCK}
     | (?P<month_first>{MONTH})\s+\d{{1,2}},?\s(?:\d{{4}}\s)?{_CLOCK}(?:\s\d{{4}}\b(?!-))?
@@ -25,15 +26,15 @@ _TIME = re.compile(
     | \b(?P<unix>1\d{{9}}(?:\.\d+)?)\b""",
     re.VERBOSE,
 )
-_OF_THE_KERNEL = re.compile(
+_OF_THE_KERNEL = lazily(
     r"(?<![\w.-])kern(?:el)?(?![\w-])"
     r"|\[\s*\d+\.\d{3,9}\]\s*$|^@4[0-9a-f]{23} $|(?<![\d,])\d,\d{1,20},\d{1,20},[-c+]?;\s*$",
     re.IGNORECASE,
 )
 """Its name, or what only its own clock writes right before its message."""
-_NAME = re.compile(r"(?<![\w.-])kernel(?![\w-])", re.IGNORECASE)
-_TAGS = re.compile(r"</?(?:table|tbody|tr|td|th|pre|code|br|span|p|li)\b[^<>]*>", re.IGNORECASE)
-_HOST_KEY = re.compile(
+_NAME = lazily(r"(?<![\w.-])kernel(?![\w-])", re.IGNORECASE)
+_TAGS = lazily(r"</?(?:table|tbody|tr|td|th|pre|code|br|span|p|li)\b[^<>]*>", re.IGNORECASE)
+_HOST_KEY = lazily(
     r"(?<![A-Za-z])(?:host|host_?name|dvchost|identhostname|guest|node|nodename|computer|instance)"
     r"[\"']?\s*[:=]+\s*[\"']?(?P<host>[\w.-]*\w)",
     re.IGNORECASE,
@@ -47,22 +48,22 @@ _SAID = frozenset({
     "systemd-journald", "createtime", "partition", "offset", "key",
 })  # fmt: skip
 """Words that loggers write before a message."""
-_OF_OTHERS = re.compile(
+_OF_OTHERS = lazily(
     r"(?<![\w.-])(?!kernel\b)[\w.-]+\[\d+\]:|[a-z] [a-z]+ [a-z]+ "
     r"|<(?:[89]|\d{2,3})>|(?<!\d)(?:[89]|\d{2,3}),\d+,\d+,"
 )
 """Another program, prose, or a priority or rank of what programs write."""
-_SEPARATORS = re.compile(r"[\s|;,<>\[\](){}\"'=:#%+^*\\/]+")
-_LETTER = re.compile("[a-zA-Z]")
+_SEPARATORS = lazily(r"[\s|;,<>\[\](){}\"'=:#%+^*\\/]+")
+_LETTER = lazily("[a-zA-Z]")
 _TAI_OF_UNIX = 10  # seconds that TAI64N is ahead
 _MOST_HOURS, _HOUR, _LAST_DAY = 14, 60, 31
-_AT_CLOCK = re.compile(
+_AT_CLOCK = lazily(
     r"(?<!\d)(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?"
     r"(?:\s?(?P<zone>Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?))?"
 )
 _LONGEST = 400
 """Characters of a prefix."""
-_THINGS = re.compile(
+_THINGS = lazily(
     r"(?:pid|tid|cpu|local|eth|en[ops]|nvme|sd|v|q|tty|rank|task|step|job|ticket|level)"
     r"[\d.]*(?:n\d+(?:p\d+)?|[a-z]\d*)?",
     re.IGNORECASE,
