@@ -10,6 +10,7 @@ import numpy as np
 
 from analytics.failures.taxonomy import DOMAINS
 from analytics.frames import CountedFailures, FailureCounts, sums_by_group
+from data import site_file
 from data.filters import Filter, equal
 from data.queries.detection import evidence_days, restarts, restarts_unknown, unexplained
 from data.queries.exposure import (
@@ -94,8 +95,8 @@ def _counted(
     """The failures of `by_day` by domain; those of a failure log by the cause that it states."""
     by_domain = Counter(failed["domain"].tolist())
     logged: list[Any] = []
-    if store.n_rows("node_failures"):
-        from data.site import load_site  # here: most stores have no failure log
+    if store.n_rows("node_failures") or site_file.content(store.root):  # which may be at fault
+        from data.site import load_site  # here: most stores have neither
 
         logged = store.rows(
             f"""SELECT source, cause, subcause, count(*) FROM node_failures
