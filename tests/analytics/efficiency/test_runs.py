@@ -355,5 +355,8 @@ def test_jobs_joined_by_name_never_run_at_once(rows: list[dict[str, Any]]) -> No
     by_key = dict(zip((row["attempt_key"] for row in alone), alone, strict=True))
     for _, keys in frame(alone)["attempt_key"].groupby(found["run_id"]):
         for one, other in itertools.combinations([by_key[key] for key in keys], 2):
-            first, second = sorted([one, other], key=lambda row: (row["start_at"], row["end_at"]))
+            first, second = sorted(
+                [one, other],
+                key=lambda row: (row["start_at"], row["end_at"] is None, row["end_at"]),
+            )
             assert first["end_at"] <= second["start_at"]
