@@ -55,6 +55,7 @@
       if (visited.has(now)) return now === visited.values().next().value;
       visited.add(now);
       before = { element: now, look: await settled(now) };
+      if (!now.checkVisibility({ opacityProperty: true })) unseen.push(now.outerHTML.slice(0, 160));
       return false;
     },
     // Of a group (radio buttons, tabs) one control is reached by Tab, the others by arrows.
