@@ -90,9 +90,11 @@ def described(
 
 
 def of_int96(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
-    """The columns of a Parquet file that are INT96, with that as their type."""
+    """The columns of a Parquet file that are INT96, with that as their type; what lies within
+    another has a path of several names, and is no column."""
     rows = connection.execute(
-        f"SELECT name FROM parquet_schema({literal(path)}) WHERE type = '{INT96}'"
+        f"""SELECT DISTINCT path_in_schema FROM parquet_metadata({literal(path)})
+            WHERE type = '{INT96}' AND NOT contains(path_in_schema, ', ')"""
     ).fetchall()
     return dict.fromkeys((name for (name,) in rows), INT96)
 

@@ -215,9 +215,10 @@ def with_instants(batch: pa.RecordBatch, file: pq.ParquetFile) -> pa.RecordBatch
 
     columns = map(file.schema.column, range(len(file.schema)))
     for name in [column.path for column in columns if column.physical_type == "INT96"]:
-        if name in batch.schema.names:  # else it is within another
-            instants = batch.column(name).cast(pa.timestamp("ns", "UTC"))
-            batch = batch.set_column(batch.schema.get_field_index(name), name, instants)
+        place = batch.schema.get_field_index(name)
+        if place >= 0:  # else it is within another, or two have the name
+            instants = batch.column(place).cast(pa.timestamp("ns", "UTC"))
+            batch = batch.set_column(place, name, instants)
     return batch
 
 

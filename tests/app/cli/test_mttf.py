@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,15 @@ def test_the_keys_of_the_contract_are_there(
         assert set(size["mttf_hours"]) == ESTIMATE
     assert [point["gpus"] for point in found["projection"]] == [2**k for k in range(3, 18)]
     assert set(found["projection"][0]["mttf_hours"]) == ESTIMATE
+
+
+def test_a_site_toml_at_fault_is_told_though_the_rate_needs_nothing_of_it(
+    refused: Callable[..., str], sacct_store: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(sacct_store, root)
+    (root / "site.toml").write_text("[clusters\n", encoding="utf-8")
+    assert "site.toml: is not TOML" in refused("mttf", "--store", root)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -143,6 +144,21 @@ def test_late_records_of_a_day_whose_inputs_are_gone_are_refused(
     with pytest.raises(SourceError, match=r"2026-01-05 is done and .* give .*1\.parquet, too"):
         reduced(tmp_path / "out", late)
     assert content(tmp_path / "out") == held
+
+
+def test_int96_within_another_column_is_no_time_of_a_sample(tmp_path: Path) -> None:
+    at = pa.array([datetime(2026, 1, 5, 8)], pa.timestamp("us"))
+    within = pa.StructArray.from_arrays([at], names=["at"])
+    texts = {"at": ["2026-01-05T08:00:00Z"], "node": ["n1"], "metric": ["m"], "value": [1.0]}
+    pq.write_table(
+        pa.table({"told": within, **texts}),
+        tmp_path / "a.parquet",
+        use_deprecated_int96_timestamps=True,
+    )
+    result = reduced(tmp_path / "out", tmp_path / "a.parquet", timezone="Asia/Tokyo")
+    assert result.counts["rows_kept"] == 1
+    ((*_, at_us),) = [row[:6] for row in content(tmp_path / "out", "minutes")]
+    assert at_us == 1_767_600_000_000_000
 
 
 @pytest.mark.slow
