@@ -147,7 +147,7 @@ def test_late_records_of_a_day_whose_inputs_are_gone_are_refused(
 
 
 def test_int96_within_another_column_is_no_time_of_a_sample(tmp_path: Path) -> None:
-    at = pa.array([datetime(2026, 1, 5, 8)], pa.timestamp("us"))
+    at = pa.array([datetime(2026, 1, 5, 8, tzinfo=UTC)], pa.timestamp("us"))
     within = pa.StructArray.from_arrays([at], names=["at"])
     texts = {"at": ["2026-01-05T08:00:00Z"], "node": ["n1"], "metric": ["m"], "value": [1.0]}
     pq.write_table(
