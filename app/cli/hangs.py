@@ -12,7 +12,11 @@ from data.errors import DataError
 if TYPE_CHECKING:
     import argparse
 
-EXAMPLE = "faultline hangs /dumps"
+EXAMPLE = (
+    "mkdir -p dumps && for rank in 0:all_reduce 1:all_reduce 2:read_batch; do "
+    "printf 'Thread 0x1 (most recent call first):\\n  File \"train.py\", line 9 in %s\\n' "
+    "${rank#*:} > dumps/_dump_${rank%:*}; done && faultline hangs dumps"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,10 @@ from app.cli import options
 if TYPE_CHECKING:
     import argparse
 
-EXAMPLE = "faultline stability --run 263762 --store ./demo-store"
+EXAMPLE = (
+    'awk \'BEGIN {print "step,loss"; for (s = 0; s < 400; s++) '
+    'print s "," 2 + exp(-s / 90) + 0.02 * rand() + (s == 300) * 3}\' | faultline stability -'
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -54,7 +54,7 @@ def shell(folder: Path, line: str) -> subprocess.Popen[str]:
     environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     environment.pop("FAULTLINE_STORE", None)
     return subprocess.Popen(
-        f"exec {line}" if "|" not in line else line, shell=True, cwd=folder, env=environment,
+        line if "|" in line or "&&" in line else f"exec {line}", shell=True, cwd=folder, env=environment,
         text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
