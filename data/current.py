@@ -27,7 +27,7 @@ MOST_BYTES = 10_000
 """Of CURRENT and of the notes of earlier snapshots: a publish writes 500."""
 MOST_TOLD = 200
 """Characters of the reason why it cannot be read."""
-SCHEMA_VERSION = 20
+SCHEMA_VERSION = 21
 """Version of what data.tables declares."""
 FORMAT = 2
 """Version of what CURRENT and the notes of earlier snapshots say; 1 had no key of that name."""

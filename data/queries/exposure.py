@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from analytics.frames import DEFINITION
 from data.definitions import FAILED_BY
 from data.filters import Filter
-from data.queries.whole_days import whole_days
+from data.queries.whole_days import of_all_time, whole_days
 from data.running_time import DAY_US, days_held, local_day, midnight_us
 from data.said import ARRANGED, FAILED_ATTEMPTS
 
@@ -87,6 +87,7 @@ _RUN_US = (
     """greatest(0, epoch_us(least(end_at, $to_at)) - epoch_us(greatest(start_at, $from_at)))"""
 )
 _CHOSEN = Filter(of="jobs")
+_CLUSTER = Filter(columns=("cluster",))
 _HELD = Filter(columns=("cluster",), overlaps=("start_at", "end_at"))
 _OF_NODES = Filter(columns=("cluster",), lacking=("partition", "account"))
 _NODES_FAILED = replace(_OF_NODES, within="start_at")
@@ -309,6 +310,11 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
     return {**columns, "day": dates(columns["day"])}
 
 
+_OF_ROWS = f"""SELECT cluster, node, sum(n_gpus * {_RUN_US}) AS gpu_us, sum({_RUN_US}) AS node_us
+              FROM held WHERE end_at IS NOT NULL GROUP BY cluster, node"""
+"""Of `node_exposure`: attempts that ended, from rows."""
+_OF_TOTALS = "SELECT cluster, node, gpu_us, node_us FROM node_totals WHERE {which}"
+"""The same of all time."""
 _OF_LOGGED = f"""UNION ALL
               SELECT cluster, node, NULL, CAST(days * {DAY_US} AS BIGINT)
               FROM logged_day JOIN (SELECT DISTINCT cluster, node FROM nodes
@@ -329,6 +335,7 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
     some = selection.partition is not None or selection.account is not None
     chosen = "SEMI JOIN chosen USING (cluster, attempt_key)" if some else ""
     logged = store.n_rows("node_failures")
+    totals = not some and of_all_time(store, selection)
     return store.columns(
         f"""WITH {f"{node_days_of(selection)}," if logged else ""}
             chosen AS (SELECT cluster, attempt_key FROM jobs WHERE {_CHOSEN.where(selection)}),
@@ -341,8 +348,7 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
                 FROM held JOIN clusters USING (cluster)
                 WHERE end_at IS NULL OR (held.n_gpus IS NULL AND basis = 'gpu_time'))),
             part AS (
-              SELECT cluster, node, sum(n_gpus * {_RUN_US}) AS gpu_us, sum({_RUN_US}) AS node_us
-              FROM held WHERE end_at IS NOT NULL GROUP BY cluster, node
+              {(_OF_TOTALS if totals else _OF_ROWS).format(which=_CLUSTER.where(selection))}
               UNION ALL
               SELECT cluster, node, n_gpus * run_us, CASE WHEN runs THEN run_us END
               FROM rest WHERE n_gpus IS NOT NULL

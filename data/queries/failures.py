@@ -10,6 +10,7 @@ from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal, of_cluster
 from data.queries.exposure import node_failures_of
 from data.queries.verdict_sums import verdicts_alike
+from data.queries.whole_days import of_all_time
 from data.running_time import local
 from data.said import FAILED_ATTEMPTS, SAID, VERDICTS
 
@@ -29,6 +30,7 @@ _ENDED = Filter(
 
 _RUNS_ON = replace(_ENDED, within=None)
 _FAILED = replace(_ENDED, of="", within="failed_at", n_gpus="n_gpus", unsized=_OF_NODES)
+_TOTAL = Filter(columns=("cluster", "partition"))
 _ALIKE = Filter(columns=(), n_gpus="n_gpus", unsized=_OF_NODES)
 _OF_CLUSTER = Filter(of="jobs", columns=("cluster",))
 _RAN_THERE = Filter(columns=(), overlaps=("job_nodes.start_at", "job_nodes.end_at"))
@@ -73,6 +75,16 @@ chosen AS (
 def by_state(store: Store, selection: Selection) -> pd.DataFrame:
     """Attempts that ended: columns state, n_attempts, gpu_seconds (null where unknown);
     the most frequent first."""
+    if selection.min_gpus == 0 and of_all_time(store, selection):
+        return store.frame(
+            f"""SELECT coalesce(state, 'unknown') AS state,
+                  CAST(sum(n_attempts) AS BIGINT) AS n_attempts,
+                  CAST(sum(CASE WHEN basis = 'gpu_time' AND n_sized > 0 THEN gpu_seconds
+                    WHEN n_started < n_attempts THEN 0 END) AS BIGINT) AS gpu_seconds
+                FROM state_totals JOIN clusters USING (cluster) WHERE {_TOTAL.where(selection)}
+                GROUP BY ALL ORDER BY n_attempts DESC, state""",
+            selection.parameters,
+        )
     return store.frame(
         f"""SELECT coalesce(state, 'unknown') AS state, count(*) AS n_attempts,
               CAST(sum({_GPU_SECONDS.format(end="end_at")}) AS BIGINT) AS gpu_seconds

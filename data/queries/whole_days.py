@@ -46,6 +46,12 @@ class WholeDays:
 NONE: Final = WholeDays(0, 0, None, None)
 
 
+def of_all_time(store: Store, selection: Selection) -> bool:
+    """Whether totals of all time tell everything: no period is asked for, and no account."""
+    asked = (selection.from_at, selection.to_at, selection.account)
+    return asked == (None, None, None) and store.n_rows("jobs") >= running_time.LEAST_JOBS
+
+
 def whole_days(store: Store, selection: Selection, least: int) -> WholeDays:
     """The days of a selection of which the sums by day tell everything; none where they are fewer
     than `least`: of these rows are the quicker way.

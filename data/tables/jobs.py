@@ -273,3 +273,30 @@ RUNNING_TIME = Table(
     },
     key=("cluster", "partition", "n_gpus", "n_nodes", "node_gpus", "day"),
 )
+
+NODE_TOTALS = Table(
+    "node_totals",
+    "Time of each node in attempts that ended, of all time. Kept of many attempts alone.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "node": varchar("the node"),
+        "gpu_us": bigint("GPUs of the attempts on it x microseconds, where their GPUs are known"),
+        "node_us": bigint("microseconds of attempts, at once or one after the other"),
+    },
+    key=("cluster", "node"),
+)
+
+STATE_TOTALS = Table(
+    "state_totals",
+    "Attempts that ended in one state, of all time. Kept of many attempts alone.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "partition": varchar("partition of the attempts"),
+        "state": varchar("state of the attempts"),
+        "n_attempts": bigint("attempts"),
+        "n_started": bigint("of them, those that ran"),
+        "n_sized": bigint("of these, those whose GPUs are known"),
+        "gpu_seconds": bigint("running time x GPUs of these, of each in whole seconds"),
+    },
+    key=("cluster", "partition", "state"),
+)

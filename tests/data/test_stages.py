@@ -204,7 +204,7 @@ def test_a_job_runs_the_stages_of_logs_and_training_only_where_they_name_it(root
     of_others = {"log_attempts", "log_verdicts", "training_attempts"}
     assert ran(root, {"jobs": [job(7)]}) == {
         "ordinals", "node_sizes", "nodes", "clusters", "failures", "incidents", "coverage",
-        "running_time", "verdict_days",
+        "running_time", "totals", "verdict_days",
     }  # fmt: skip
     later = job(2, "FAILED", end_at=END + 8 * HOUR)
     assert ran(root, {"jobs": [later]}) >= of_others
