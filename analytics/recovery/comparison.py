@@ -37,6 +37,10 @@ RUNS_A_DRAW: Final = (2, 64)
 ROUNDING: Final = 1e-12
 DAYS: Final = 30.0
 """Of a run, where nobody says how many."""
+A_RUN: Final = 3_000.0
+"""Failures at which a run may end before its days do, so that a job that fails each minute is
+played in seconds. Every run begins with a restart: what goes on after failures is told as worse by
+at most the share of that in the run."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,10 @@ class Trial:
     counted: Counted | None = None
     """What the rates rest on; without it they are taken as they are."""
     days: float = DAYS
-    """Of a run."""
+    """Over which time is counted."""
+    a_run: float | None = None
+    """Failures after which a run ends, if it has not lasted these days; None of one that lasts
+    them."""
     runs: int = 0
     """How many; 0 for as many as hold about 40,000 failures."""
     conf_level: float = CONF_LEVEL
@@ -96,14 +103,26 @@ class Trial:
     def __post_init__(self) -> None:
         validate.conf_level(self.conf_level)
         validate.positive("days", self.days, "pass the days of a run, e.g. 30")
+        if self.a_run is not None:
+            validate.positive("a_run", self.a_run, "pass how many, or leave it out")
         validate.nonnegative("runs", self.runs, "pass how many, or leave it out")
-        if not self.expected > 0:
+        if not self._per_day > 0:
             raise OutOfRangeError("rates", "> 0", 0.0, "where nothing fails, policies are alike")
+
+    @property
+    def _per_day(self) -> float:
+        """Failures of a day without a wait."""
+        return float(self.site.hazards.per_min.sum()) * MINUTES_PER_DAY
+
+    @property
+    def lasts(self) -> float:
+        """Days of a run."""
+        return self.days if self.a_run is None else min(self.days, self.a_run / self._per_day)
 
     @property
     def expected(self) -> float:
         """Failures of a run, if it never waits."""
-        return float(self.site.hazards.per_min.sum()) * self.days * MINUTES_PER_DAY
+        return self._per_day * self.lasts
 
     @property
     def histories(self) -> Histories:
@@ -160,7 +179,7 @@ def outcome(trial: Trial, key: str, changed: Mapping[str, float] | None = None) 
             "policy", f"one of {', '.join(policies())}", key, "name one, or none for all"
         )
     mechanism = policies()[key].mechanism(trial.site, changed)
-    main = played(trial.site.hazards, mechanism, trial.histories, days=trial.days)
+    main = played(trial.site.hazards, mechanism, trial.histories, days=trial.lasts)
     at_rates = None if trial.counted is None else _at_rates(trial, trial.counted, mechanism)
     return Outcome(key, mechanism, main, at_rates)
 
@@ -212,7 +231,7 @@ def _at_rates(trial: Trial, counted: Counted, mechanism: Mechanism) -> Floats:
         trial.site.hazards,
         mechanism,
         Histories(each, trial.seed + 1, times=DRAWS + 1),
-        days=trial.days,
+        days=trial.lasts,
         per_min=np.tile(per_min, each),
     )
     productive, wall = (part.reshape(each, DRAWS + 1) for part in (runs.minutes[0], runs.wall))

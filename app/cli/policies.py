@@ -48,9 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--days",
         type=partial(options.lasting, most=MOST_DAYS),
-        default=30.0,
         metavar="D",
-        help="that each run computes (default 30)",
+        help="that each run computes (default 30, or as many as hold 3,000 failures)",
     )
     parser.add_argument(
         "--rate-per-1000-node-days",

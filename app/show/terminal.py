@@ -12,7 +12,7 @@ import math
 import sys
 from datetime import date, datetime
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import Estimate
@@ -135,6 +135,12 @@ def plain(value: Any) -> Any:
         return value
     if kind is float:
         return value if math.isfinite(value) else None
+    if isinstance(value, datetime | date):
+        return None if value != value else value.isoformat()
+    if (names := _field_names(kind)) is not None:  # type: ignore[arg-type]  # types are hashable
+        held = {name: plain(getattr(value, name)) for name in names}
+        assumed = isinstance(value, Estimate) and value.assumed
+        return held | {"basis": "assumed"} if assumed else held
     if isinstance(value, dict):
         return {
             str(key): found if type(found) in _AS_IT_IS else plain(found)
@@ -142,19 +148,19 @@ def plain(value: Any) -> Any:
         }
     if isinstance(value, list | tuple):
         return [plain(found) for found in value]
-    if isinstance(value, datetime | date):
-        return None if value != value else value.isoformat()
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        held = {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-        assumed = isinstance(value, Estimate) and value.assumed
-        return held | {"basis": "assumed"} if assumed else held
     if hasattr(value, "to_dict"):  # a frame, told without pandas: most commands need none
         return [plain(row) for row in value.to_dict("records")]
     return _scalar(value)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """Of a dataclass; None of what is none."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def _scalar(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Totals of all time: what pages would add up from millions of rows where no period is asked for."""
+"""Totals of all time: what pages would add up from millions of rows where no period is asked."""
 
 from __future__ import annotations
 

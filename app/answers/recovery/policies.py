@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL, unknown
-from analytics.recovery.comparison import DAYS, Ranked, Trial, outcome, ranking
+from analytics.recovery.comparison import A_RUN, DAYS, Ranked, Trial, outcome, ranking
 from analytics.recovery.groups import after_loss
 from analytics.recovery.histories import Hazards
 from analytics.recovery.policy import BASE, Parameter, Site, policies
@@ -64,7 +64,7 @@ def answer(  # noqa: PLR0913
     *,
     keys: Sequence[str] = (),
     changed: Mapping[str, Mapping[str, float]] | None = None,
-    days: float = DAYS,
+    days: float | None = None,
     conf_level: float = CONF_LEVEL,
     seed: int = 0,
     keep: Callable[..., Any] = plainly,
@@ -72,6 +72,7 @@ def answer(  # noqa: PLR0913
 ) -> Answer:
     """Policies ranked on a job; without one, or where its failures are unknown, what they are.
 
+    Runs last the days that are stated, else 30, or as many as hold 3,000 failures.
     `keep` is what calls the simulation of one policy, `told` hears how many of how many are done.
     """
     changed = changed or {}
@@ -85,7 +86,14 @@ def answer(  # noqa: PLR0913
         raise DataError(f"a parameter of {unranked[0]} is stated, but it is not among the policies")
     if plan is None or isinstance(plan, str):
         return _listed(chosen, changed, plan)
-    trial = Trial(site=plan.site, counted=plan.counted, days=days, conf_level=conf_level, seed=seed)
+    trial = Trial(
+        site=plan.site,
+        counted=plan.counted,
+        days=days or DAYS,
+        a_run=A_RUN if days is None else None,
+        conf_level=conf_level,
+        seed=seed,
+    )
     outcomes = []
     for done, key in enumerate(chosen):
         told(done, len(chosen))
@@ -96,9 +104,9 @@ def answer(  # noqa: PLR0913
     rows = Rows(columns, [_row(each, plan, changed) for each in ranked])
     return Answer(
         _sentence(ranked, plan),
-        tuple(_headlines(ranked, plan, days)),
+        tuple(_headlines(ranked, plan, trial.days)),
         tuple(_blocks(ranked, rows, changed, plan)),
-        notes=tuple(_notes(ranked, plan, days)),
+        notes=tuple(_notes(ranked, plan, trial.lasts)),
         record=[*rows.records(), *_analyses()],
         sheet=rows.sheet(),
     )

@@ -129,3 +129,18 @@ def test_the_best_policy_is_found_or_not_told_apart_on_fifty_clusters() -> None:
     assert right >= 47
     assert differing >= 45
     assert apart >= 40 / 50 * differing
+
+
+def test_a_job_that_fails_all_day_is_played_for_fewer_days_over_which_its_time_is_shared_alike() -> (
+    None
+):
+    site = replace(SITE, hazards=Hazards(nodes=2000, rates={"node": 50.0}))
+    whole = Trial(site=site, days=20, runs=100)
+    cut = replace(whole, a_run=300.0)
+    assert (whole.lasts, cut.lasts) == (20, pytest.approx(3.0))
+    assert replace(whole, a_run=1e6).lasts == 20
+    for long, short in zip(_ranked(whole, FEW), _ranked(cut, FEW), strict=True):
+        error = np.hypot(*(each.ettr.upper - each.ettr.value for each in (long, short)))  # type: ignore[operator]
+        assert long.policy == short.policy
+        assert short.ettr.value == pytest.approx(long.ettr.value, abs=2 * error)
+        assert short.lost_node_hours == pytest.approx(long.lost_node_hours, rel=0.02)
