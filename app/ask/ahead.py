@@ -30,10 +30,14 @@ def read(key: str) -> tuple[Any] | None:
 
 
 def kept(key: str, result: Any) -> Any:
-    """The result, which stands in a file from now on where this process makes them."""
+    """The result, which stands in a file from now on where this process makes them: then as it is
+    read from there, since the key of what is made of it tells copies of a text apart from one that
+    is named twice."""
     folder = os.environ.get(FOLDER)
-    if folder and os.environ.get(MAKES):
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
-            file.write(pickle.dumps(result))
-        Path(file.name).replace(Path(folder) / key)
-    return result
+    if not folder or not os.environ.get(MAKES):
+        return result
+    written = pickle.dumps(result)
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
+        file.write(written)
+    Path(file.name).replace(Path(folder) / key)
+    return pickle.loads(written)

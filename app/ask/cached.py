@@ -84,6 +84,12 @@ def fresh(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs:
         return question(store, *args, **kwargs)
 
 
+def opened() -> None:
+    """Opens the present snapshot, so that its first reader need not wait for that."""
+    root, snapshot, said = standing()
+    _open(root=root, snapshot=snapshot, said=said)
+
+
 def store_root() -> Path:
     """Directory of the store that the dashboard shows."""
     return Path(os.environ.get("FAULTLINE_STORE", "store"))

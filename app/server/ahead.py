@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.ask import ahead
+from app.ask.cached import opened
 from app.words import menu
 from data.current import read_current
 from data.errors import DataError
@@ -89,7 +90,8 @@ def begin(
                 made = now
                 try:
                     maker.start_over()
-                except OSError as error:
+                    opened()
+                except (OSError, DataError) as error:
                     logging.getLogger(__name__).warning("pages are not made ahead: %s", error)
             time.sleep(every_s)
 

@@ -22,9 +22,9 @@ Pages = dict[tuple[str, str], dict[str, Any]]
 
 
 def pages(made: Made) -> list[Section]:
-    """Pages with nothing cached, the same again, and all time beside 90 days."""
+    """Pages with nothing cached, made ahead, the same again, and all time beside 90 days."""
     before, found = (_measured(made, size) for size in made.sizes)
-    cold, cached, grown = [], [], []
+    cold, first, cached, grown = [], [], [], []
     for (title, period), page in found.items():
         what, small = f"{title}, {period}", before[title, period]
         seconds, again = (small["cold"], page["cold"]), (small["cached"], page["cached"])
@@ -32,12 +32,16 @@ def pages(made: Made) -> list[Section]:
         if period != "90 days":
             cold.append(Row(what, seconds, EMPTY, empty, peak, most_beyond=MOST))
             cached.append(Row(what, again, EMPTY, empty, most_beyond=MOST_CACHED))
+        if page["first"] is not None:
+            ahead = (small["first"], page["first"])
+            first.append(Row(what, ahead, EMPTY, empty, most_beyond=MOST_CACHED))
         if period == "all time" and quarter is not None:
             floor = "the same page of 90 days"
             grown.append(Row(what, seconds, floor, quarter["cold"], most_ratio=MOST_OF_90_DAYS))
     about = f"Libraries are loaded before; the median of {ROUNDS} runs."
     return [
         Section("Pages, nothing cached", cold, about),
+        Section("Pages that the server made ahead, opened by their first reader", first),
         Section("Pages, opened before", cached),
         Section("Pages of all time beside 90 days, nothing cached", grown),
     ]

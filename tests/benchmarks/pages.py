@@ -6,8 +6,10 @@ import gc
 import json
 import os
 import re
+import subprocess
 import sys
-from dataclasses import asdict, dataclass
+import tempfile
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -15,12 +17,15 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from app.ask import ahead
+from app.ask.cached import opened
 from app.cli import COLLECTED_AT
+from app.server import ahead as server
 from app.words import menu
 from tests.benchmarks.spent import spent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NAMES = (
@@ -43,6 +48,8 @@ FURTHER: dict[str, tuple[str, dict[str, str]]] = {
 AGAIN = 3
 """How often a page is opened once it is cached: little is measured."""
 EMPTY = 'import streamlit as st\nst.write("hello")\n'
+Link = tuple[str, "Mapping[str, str]"]
+"""A page and what its address says."""
 _VIEWS = {page.name: menu.view(part, page) for part, pages in menu.MENU.items() for page in pages}
 
 
@@ -57,6 +64,8 @@ class Opened:
     empty: float
     """Of an empty page, measured by turns with it."""
     peak_gb: float
+    first: float | None = None
+    """As `cold`, of a page that the server made ahead."""
 
 
 def measured(store: Path, demo: Path, rounds: int) -> list[dict[str, object]]:
@@ -76,17 +85,45 @@ def measured(store: Path, demo: Path, rounds: int) -> list[dict[str, object]]:
     for name, filters in FURTHER.values():
         _open(name, filters)
     os.environ["FAULTLINE_STORE"] = str(store)
-    return [asdict(_opened(title, link, rounds)) for title, link in links.items()]
+    pages = [(_opened(title, link, rounds), link) for title, link in links.items()]
+    return [asdict(page) for page in _made_ahead(pages, rounds)]
 
 
-def _opened(title: tuple[str, str], link: tuple[str, Mapping[str, str]], rounds: int) -> Opened:
+def _made_ahead(pages: list[tuple[Opened, Link]], rounds: int) -> Iterator[Opened]:
+    """The pages, those that the server makes ahead with what they cost their first reader."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[ahead.FOLDER] = folder
+        subprocess.run(
+            [sys.executable, "-m", "app.server.ahead"],
+            env=os.environ | {ahead.MAKES: "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+        for page, (name, filters) in pages:
+            made = name in server.PAGES and filters.get("period") in server.PERIODS
+            if made and not filters.keys() - {"period"}:
+                of_first = [_cold((name, filters), before=opened) for _ in range(rounds)]
+                yield replace(page, first=median(of_first))
+            else:
+                yield page
+        del os.environ[ahead.FOLDER]
+
+
+def _cold(link: Link, before: Callable[[], None] = lambda: None) -> float:
+    """Processor seconds of a page with nothing cached in this process but what is done before."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    gc.collect()
+    before()
+    return spent(lambda: _open(*link))
+
+
+def _opened(title: tuple[str, str], link: Link, rounds: int) -> Opened:
     cold, cached, empty = [], [], []
     _forget_peak()
     for _ in range(rounds):
-        st.cache_data.clear()
-        st.cache_resource.clear()
-        gc.collect()
-        cold.append(spent(lambda: _open(*link)))
+        cold.append(_cold(link))
         for _ in range(AGAIN):
             gc.collect()
             cached.append(spent(lambda: _open(*link)))

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.ask import ahead as files
-from app.ask.cached import ask
+from app.ask.cached import ask, opened
 from app.server import ahead
 from data.state import State
 from data.store import Store
@@ -19,7 +19,8 @@ from data.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-VIEWS = ("", "views/reliability/mttf.py", "views/failures/failures.py")
+VIEWS = ("", "views/reliability/mttf.py", "views/failures/failures.py",
+         "views/failures/incidents.py")  # fmt: skip
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_the_next_snapshot_gives_up_what_is_made_and_its_files(
 
 
 @pytest.mark.slow
-def test_the_first_reader_asks_the_store_for_nothing(
+def test_the_first_reader_asks_the_store_for_nothing_and_nothing_is_made_for_them(
     folder: Path, demo_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     maker = ahead.Maker(demo_store, folder)
@@ -100,6 +101,8 @@ def test_the_first_reader_asks_the_store_for_nothing(
     asked: list[str] = []
     for name in ("frame", "columns", "rows"):
         _counted(monkeypatch, name, asked)
+    made: list[Any] = []
+    monkeypatch.setattr(files, "kept", lambda _, result: made.append(result) or result)
     for view, period in product(VIEWS, ("28d", "all")):
         st.cache_data.clear()
         st.cache_resource.clear()
@@ -107,6 +110,17 @@ def test_the_first_reader_asks_the_store_for_nothing(
         page.query_params["period"] = period
         assert not (page.switch_page(view) if view else page).run().exception
     assert asked == []
+    assert made == []
+
+
+def test_the_snapshot_is_open_before_its_first_reader_comes(
+    folder: Path, demo_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTLINE_STORE", str(demo_store))
+    st.cache_resource.clear()
+    opened()
+    monkeypatch.setattr(Store, "open", lambda *_: pytest.fail("opened again"))
+    assert ask(rows)
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch, name: str, asked: list[str]) -> None:
