@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from analytics.estimate import Estimate
-from analytics.ratio import Moments, RatioOfSums, ratio_of_sums
+from analytics.ratio import Moments, RatioOfSums, ratio_of_sums, sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,7 +159,7 @@ class _Sums:
         """Sums of the columns of runs by group."""
 
         def total(values: Floats) -> Floats:
-            return np.bincount(group, weights=values, minlength=n_groups).astype(np.float64)
+            return sums_of(values, group, n_groups)
 
         gpus = runs["n_gpus"].to_numpy(dtype=float)
         gpu_s = {name: gpus * runs[name].to_numpy(dtype=float) for name in _SECONDS}

@@ -90,6 +90,11 @@ def opened() -> None:
     _open(root=root, snapshot=snapshot, said=said)
 
 
+def closed() -> None:
+    """Closes what is open, before the process takes its libraries apart: DuckDB complains else."""
+    _open.clear()
+
+
 def store_root() -> Path:
     """Directory of the store that the dashboard shows."""
     return Path(os.environ.get("FAULTLINE_STORE", "store"))

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.ask import ahead
-from app.ask.cached import opened
 from app.words import menu
 from data.current import read_current
 from data.errors import DataError
@@ -83,6 +82,10 @@ def begin(
 
     def look() -> None:
         time.sleep(first_after_s)
+        # Here: Streamlit's caches ask for the server that runs.
+        from app.ask.cached import closed, opened
+
+        atexit.register(closed)
         made = None
         while True:
             now = standing(store)

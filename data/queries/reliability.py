@@ -185,9 +185,12 @@ def _extent(store: Store, selection: Selection) -> tuple[datetime | None, dateti
     """When what ran in the selection, or failed there without jobs, began and ended."""
     ((first, last),) = store.rows(
         f"""SELECT min(first_at), max(last_at) FROM (
-              SELECT min(start_at) AS first_at, max(coalesce(end_at, as_of_at)) AS last_at
-              FROM jobs JOIN clusters USING (cluster)
-              WHERE start_at IS NOT NULL AND {_RAN_WITHIN.where(selection)}
+              SELECT min(start_at) AS first_at, max(end_at) AS last_at
+              FROM jobs WHERE start_at IS NOT NULL AND {_RAN_WITHIN.where(selection)}
+              UNION ALL
+              SELECT NULL, max(as_of_at) FROM clusters WHERE cluster IN (
+                SELECT cluster FROM jobs WHERE start_at IS NOT NULL AND end_at IS NULL
+                  AND {_RAN_WITHIN.where(selection)})
               UNION ALL
               SELECT min(start_at), max(start_at) FROM node_failures
               WHERE {node_failures_of(selection)})""",

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,26 @@ def test_it_prints_a_link_that_answers_until_it_is_stopped(demo_store: Path) -> 
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with browser.open(link, timeout=20) as answer:
             assert (answer.status, "token" in answer.url) == (200, False)
+    finally:
+        server.send_signal(signal.SIGINT)
+        out, err = server.communicate(timeout=20)
+    assert (server.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.slow
+def test_it_stops_without_a_word_while_its_snapshot_is_open(demo_store: Path) -> None:
+    command = [sys.executable, "-m", "app.cli", "serve", "--port", "0", "--store", demo_store]
+    server = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    files = Path(f"/proc/{server.pid}/fd")
+    try:
+        assert server.stdout.readline().startswith("Faultline is at http://127.0.0.1:")
+        until = time.monotonic() + 60
+        while not any("warehouse" in str(file.resolve()) for file in files.iterdir()):
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        time.sleep(1)
     finally:
         server.send_signal(signal.SIGINT)
         out, err = server.communicate(timeout=20)
